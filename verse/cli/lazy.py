@@ -1,0 +1,72 @@
+"""A click group whose commands are imported when they are called, and not before."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from verse.cli.errors import exit_codes
+
+
+class LazyGroup(click.Group):
+    """Find the command NAME in the module ``package.NAME``, where it is called ``command``.
+
+    >>> group = LazyGroup("verse", package="verse.cli", table={"info": "Show versions."})
+    >>> group.list_commands(click.Context(group))
+    ['info']
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        package: str,
+        table: Mapping[str, str],
+        **settings: Any,  # click builds a group from its own decorator's keywords
+    ) -> None:
+        super().__init__(name, **settings)
+        self.package = package
+        self.table = {
+            name: line
+            for name, line in table.items()
+            if importlib.util.find_spec(f"{package}.{name}") is not None
+        }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command, in the order of the table."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in self.table:
+            return None
+        command = importlib.import_module(f"{self.package}.{cmd_name}").command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{self.package}.{cmd_name}.command is not a click command")
+        command.name = cmd_name
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, and name the nearest command when there is no such one."""
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], self.table, n=1, cutoff=0.5)
+            hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(self.table)}"
+            ctx.fail(f"no command '{args[0]}'; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with the table's lines, importing nothing."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.table.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command and turn what it raises into the exit codes of the command line."""
+        with exit_codes():
+            return super().invoke(ctx)
