@@ -1,0 +1,107 @@
+"""Data sets by name: ``load("tabletop")``, ``load("folder:photos")``, ``load("core50")``.
+
+A data set is one file with a ``load`` function; its keyword parameters are its options.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from verse.datasets.base import Dataset, DataWarning, Frames, Source, check, unreadable
+from verse.datasets.splits import validation
+from verse.types import BadSetting
+
+__all__ = ["DataWarning", "Dataset", "Frames", "Source", "check", "describe", "load", "names",
+           "unreadable", "validation"]
+
+# name → (function, one line for `verse list datasets`); imported when asked for
+REGISTRY: dict[str, tuple[str, str]] = {
+    "tabletop": ("verse.datasets.tabletop.load",
+                 "rendered objects on a table, filmed in sessions; nothing to download"),
+    "folder": ("verse.datasets.folder.load",
+               "your own images, folder:PATH with class/video/frame, class/frame or class/film"),
+    "icub1": ("verse.datasets.icub1.load",
+              "iCubWorld 1.0: 10 categories shown to a robot, 6,002 training images"),
+    "icub28": ("verse.datasets.icub28.load",
+               "iCubWorld28: 7 categories of 4 objects on 4 days, 20,363 training images"),
+    "core50": ("verse.datasets.core50.load",
+               "CoRe50 at full rate: 10 categories, 11 sessions, 119,894 training images"),
+    "core50-1fps": ("verse.datasets.core50.load_1fps",
+                    "CoRe50 at one frame a second: every 20th frame of each video"),
+    "imagenet100": ("verse.datasets.imagenet100.load",
+                    "100 classes of ImageNet-1K, pinned by a list, 127,778 training images"),
+}
+
+
+def names() -> tuple[str, ...]:
+    """The names ``load`` knows."""
+    return tuple(REGISTRY)
+
+
+def describe() -> dict[str, str]:
+    """Name → one line."""
+    return {name: line for name, (_, line) in REGISTRY.items()}
+
+
+def load(spec: str, root: str | Path | None = None, holdout: str | None = None, every: int = 1,
+         *, keep: int | None = None, validate: str | None = None,
+         options: Mapping[str, object] | None = None) -> Dataset:
+    """The data set called ``spec``: a name, ``folder:PATH``, or a dotted path to your own loader.
+
+    ``root`` is where its files are, ``holdout`` the split rule for those that have none of their
+    own, ``every`` or ``keep`` thin the videos, ``validate`` replaces test by validation videos
+    taken out of training (a split rule), ``options`` are the loader's own keyword parameters.
+    """
+    name, colon, path = spec.partition(":")
+    loader = _find(name)
+    given = dict(options or {})
+    if colon:
+        given["path"] = str(Path(root) / path) if root is not None else path
+    elif root is not None:
+        given["root"] = root
+    if holdout is not None:
+        given["holdout"] = holdout
+    _fits(name, loader, given)
+    dataset = loader(**given).thin(every, keep)
+    return dataset if validate is None else validation(dataset, validate)
+
+
+def _find(name: str) -> Callable[..., Dataset]:
+    if name in REGISTRY:
+        dotted = REGISTRY[name][0]
+    elif "." in name:
+        dotted = name
+    else:
+        near = difflib.get_close_matches(name, names(), n=1)
+        if not near and Path(name).is_dir():
+            near = [f"folder:{name}"]
+        raise BadSetting(f"there is no data set {name!r}"
+                         + (f", did you mean {near[0]!r}?" if near else ".")
+                         + f" There are: {', '.join(names())}; for your own images folder:PATH")
+    module, _, function = dotted.rpartition(".")
+    try:
+        loader: Callable[..., Dataset] = getattr(importlib.import_module(module), function)
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise BadSetting(f"the data set {name!r} cannot be imported: {error}") from None
+    return loader
+
+
+def _fits(name: str, loader: Callable[..., Dataset], given: Mapping[str, object]) -> None:
+    """Refuse options the loader does not have, and name those it has."""
+    signature = inspect.signature(loader)
+    valid = [p for p in signature.parameters if p != "expect"]
+    for key in given:
+        if key not in signature.parameters:
+            if key == "holdout":
+                raise BadSetting(f"{name} has a split of its own and takes no holdout rule")
+            if key == "path":
+                raise BadSetting(f"{name!r} takes no path after a colon; give its place as root")
+            raise BadSetting(f"{name} has no option {key!r}; it has: {', '.join(valid) or 'none'}")
+    needed = [key for key, p in signature.parameters.items() if p.default is p.empty]
+    if missing := [key for key in needed if key not in given]:
+        hint = "write folder:PATH" if missing == ["path"] else f"give {', '.join(missing)}"
+        raise BadSetting(f"{name} needs to know where your data is: {hint}")

@@ -1,0 +1,113 @@
+"""Frames inside film files, through PyAV (the extra ``av``)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from verse.datasets.base import Image
+from verse.datasets.files import FILMS, Files
+from verse.types import BadData, BadImage, MissingExtra
+
+
+def _open(path: Path) -> Any:
+    try:
+        import av
+    except ImportError:
+        raise MissingExtra("av", "video") from None
+    try:
+        container = av.open(str(path))
+    except (OSError, ValueError) as error:  # PyAV's errors are both, by kind
+        raise BadData(f"{path} cannot be opened as a film: {error}") from None
+    if not container.streams.video:
+        container.close()
+        raise BadData(f"{path} has no video track")
+    return container
+
+
+def _times(path: Path) -> list[int]:
+    """The presentation time of every frame, ascending: frame i is shown at the i-th."""
+    with _open(path) as container:
+        times = [p.pts for p in container.demux(video=0) if p.pts is not None]
+    if not times:
+        raise BadData(f"{path} has no frames")
+    return sorted(times)
+
+
+def count_frames(path: Path) -> int:
+    """How many frames a film has, without decoding it."""
+    return len(_times(path))
+
+
+class Film:
+    """One open film: reading forward decodes each frame once, jumping seeks a key frame."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.times = _times(path)
+        self.container = _open(path)
+        self.ahead: Iterator[Any] = iter(self.container.decode(video=0))
+        self.position = 0
+
+    def read(self, i: int) -> Image:
+        if i != self.position:
+            stream = self.container.streams.video[0]
+            self.container.seek(self.times[i], stream=stream, backward=True)
+            self.ahead = iter(self.container.decode(video=0))
+        for frame in self.ahead:
+            if frame.pts is not None and frame.pts >= self.times[i]:
+                self.position = i + 1
+                return np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+        self.position = -1
+        raise BadImage(f"{self.path}: frame {i} cannot be decoded")
+
+    def close(self) -> None:
+        self.container.close()
+
+
+class Films(Files):
+    """A mixture of image files and frames of films under one root.
+
+    >>> Films(Path("data"), ["cup/spin.mp4", "cup/spin.mp4"], [0, 1]).path(1).as_posix()
+    'data/cup/spin.mp4'
+    """
+
+    def __init__(self, root: Path, relative: Sequence[str], positions: Sequence[int]) -> None:
+        super().__init__(root, relative)
+        self.positions = tuple(positions)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.open: Film | None = None  # one film at a time: streams read videos in order
+        self.lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"root": self.root, "relative": self.relative, "positions": self.positions}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["root"], state["relative"], state["positions"])  # type: ignore[misc]
+
+    def read(self, i: int) -> Image:
+        path = self.path(i)
+        if path.suffix.lower() not in FILMS:
+            return super().read(i)
+        with self.lock:
+            if self.open is None or self.open.path != path:
+                if self.open is not None:
+                    self.open.close()
+                self.open = Film(path)
+            try:
+                return self.open.read(self.positions[i])
+            except (OSError, ValueError) as error:
+                self.open = None
+                raise BadImage(f"{path}: frame {self.positions[i]}: {error}") from None
+
+    def key(self, i: int) -> str:
+        return f"{super().key(i)}|{self.positions[i]}"
+
+    def name(self, i: int) -> str:
+        return f"{super().name(i)}|{self.positions[i]}"
