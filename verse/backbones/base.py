@@ -1,0 +1,118 @@
+"""What a backbone is: G frozen in front, F plastic behind, cut at a named layer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from verse.backbones.plastic import Head, Plastic
+from verse.backbones.preprocess import Preprocess
+from verse.types import BadSetting
+
+
+class Extractor(Protocol):
+    """G: images to features, frozen, with its own preprocessing."""
+
+    @property
+    def z_shape(self) -> tuple[int, ...]:
+        """The shape of one feature."""
+
+    @property
+    def engine(self) -> str:
+        """What runs the network: "onnxruntime", "torch", or "none"."""
+
+    @property
+    def threads(self) -> int:
+        """Threads used for one call; assign to change it."""
+
+    @threads.setter
+    def threads(self, n: int) -> None: ...
+
+    def preprocess(self, image: object) -> npt.NDArray[np.generic]:
+        """One image in any form that ``verse.images.rgb`` takes → the network's input."""
+
+    def run(self, inputs: npt.NDArray[np.generic]) -> Tensor:
+        """Prepared inputs [n, …] → float32 z [n, \\*z_shape]."""
+
+    def __call__(self, images: Sequence[object]) -> Tensor:
+        """Images → float32 z [n, \\*z_shape]: ``preprocess`` each, then ``run``."""
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A pretrained network in two parts; ``key`` binds stored features to the G that made them."""
+
+    name: str
+    at: str
+    G: Extractor
+    F: Plastic
+    key: str
+
+
+@dataclass(frozen=True)
+class Network:
+    """What a family's file builds: both parts as plain modules, and how images get in."""
+
+    front: nn.Module
+    body: nn.Module
+    preprocess: Preprocess
+
+
+def cut(
+    stages: Mapping[str, nn.Module], at: str, *, backbone: str
+) -> tuple[nn.Sequential, nn.Module]:
+    """The stages before ``at``, and those from ``at`` on; "fc" cuts behind the last stage.
+
+    >>> front, rest = cut({"stem": nn.ReLU(), "pool": nn.Flatten()}, "pool", backbone="tiny")
+    >>> len(front), len(rest)
+    (1, 1)
+    """
+    names = [*stages, "fc"]
+    if at not in names[1:]:
+        raise BadSetting(f"{backbone} has no split point {at!r}: use one of {', '.join(names[1:])}")
+    i = names.index(at)
+    rest = _sequence(names[i:-1], stages) if at != "fc" else nn.Identity()
+    return _sequence(names[:i], stages), rest
+
+
+def _sequence(names: Iterable[str], stages: Mapping[str, nn.Module]) -> nn.Sequential:
+    sequence = nn.Sequential()
+    for name in names:
+        sequence.add_module(name.replace(".", "_"), stages[name])  # a dot would mean nesting
+    return sequence
+
+
+def plastic(body: nn.Module, z: Tensor, *, precision: str, batchnorm: str) -> Plastic:
+    """F on ``body``, its head sized by trying one feature ``z`` [1, \\*z_shape]."""
+    body.eval()
+    with torch.no_grad():
+        e = body(z)
+    if e.ndim != 2:
+        raise BadSetting(f"the plastic part must give one vector per image, not {tuple(e.shape)}")
+    z_shape = tuple(z.shape[1:])
+    return Plastic(
+        body, Head(e.shape[1]), z_shape=z_shape, precision=precision, batchnorm=batchnorm
+    )
+
+
+def content_key(facts: Sequence[object], modules: Sequence[nn.Module]) -> str:
+    """sha256 over constants and every tensor of the modules, independent of the file format.
+
+    >>> content_key(["a"], [nn.ReLU()]) == content_key(["b"], [nn.ReLU()])
+    False
+    """
+    digest = hashlib.sha256(repr(tuple(facts)).encode())
+    for module in modules:
+        for name, tensor in sorted(module.state_dict().items()):
+            if name.endswith("num_batches_tracked"):
+                continue  # a training counter, without effect on any output
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,66 @@
+"""G as everyone uses it: images in, features out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from verse.backbones.engine import start
+from verse.backbones.preprocess import Preprocessor
+
+
+class FrozenNetwork:
+    """A frozen network behind its preprocessing, run by the fastest engine that can.
+
+    ``network`` is the module itself (input: a batch of prepared images), for exporting.
+
+    >>> G = FrozenNetwork(nn.Flatten(), lambda x: np.asarray(x, np.float32).reshape(2, 2))
+    >>> G([[1, 2, 3, 4]])
+    tensor([[1., 2., 3., 4.]])
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        preprocess: Preprocessor,
+        *,
+        example: object = (0, 0, 0, 0),
+        engine: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        self.network = network
+        self._preprocess = preprocess
+        first = self.preprocess(example)[None]
+        self._engine = start(network, torch.from_numpy(first), engine=engine, threads=threads)
+        self.z_shape: tuple[int, ...] = tuple(self.run(first).shape[1:])
+
+    @property
+    def engine(self) -> str:
+        """What runs the network."""
+        return self._engine.name
+
+    @property
+    def threads(self) -> int:
+        """Threads used for one call; assign to change it."""
+        return self._engine.threads
+
+    @threads.setter
+    def threads(self, n: int) -> None:
+        self._engine.threads = n
+
+    def preprocess(self, image: object) -> npt.NDArray[np.generic]:
+        """One image in any form → the network's input, without batch dimension."""
+        return self._preprocess(image)
+
+    def run(self, inputs: npt.NDArray[np.generic]) -> Tensor:
+        """Prepared inputs [n, …] → float32 z [n, *z_shape]."""
+        return self._engine(np.ascontiguousarray(inputs))
+
+    def __call__(self, images: Sequence[object]) -> Tensor:
+        if len(images) == 0:
+            return torch.empty(0, *self.z_shape)
+        return self.run(np.stack([self.preprocess(image) for image in images]))
