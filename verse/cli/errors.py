@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import click
 
+from verse.cli.extras import missing_extra
 from verse.types import VerseError
 
 
@@ -39,6 +40,11 @@ def exit_codes() -> Iterator[None]:
         if os.environ.get("VERSE_DEBUG"):
             raise
         raise BadInput(str(error)) from error
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        raise BadInput(str(missing)) from error
     except OSError as error:
         # A file that cannot be read or written: the user's to mend when it has a name.
         if error.filename is None or os.environ.get("VERSE_DEBUG"):

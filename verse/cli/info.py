@@ -6,23 +6,15 @@ import importlib.metadata
 import os
 import platform
 import sys
+from collections.abc import Iterator, Mapping
 
 import click
 
 from verse import __version__
+from verse.cli.extras import EXTRAS
 from verse.cli.output import json_option, print_json, print_table, result_only
 
 PACKAGES = ("torch", "numpy", "onnxruntime", "onnx", "safetensors", "pillow", "click", "rich")
-EXTRAS = {
-    "serve": ("fastapi", "uvicorn", "python-multipart", "prometheus-client", "httpx"),
-    "report": ("matplotlib", "jinja2"),
-    "ray": ("ray",),
-    "compat": ("river", "scikit-learn"),
-    "video": ("av",),
-    "faiss": ("faiss-cpu",),
-    "qp": ("daqp",),
-    "tensorboard": ("tensorboard",),
-}
 
 
 @click.command()
@@ -38,7 +30,8 @@ def command(as_json: bool) -> None:
             "executable": sys.executable,
             "packages": {name: version(name) for name in PACKAGES},
             "extras": {
-                extra: {name: version(name) for name in names} for extra, names in EXTRAS.items()
+                extra: {package: version(package) for package in packages.values()}
+                for extra, packages in EXTRAS.items()
             },
             "device": device(),
             "engines": engines(),
@@ -46,7 +39,7 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        print_table([{"what": key, "value": sentence(value)} for key, value in facts.items()])
+        print_table([{"what": what, "value": value} for what, value in lines(facts)])
 
 
 def version(package: str) -> str | None:
@@ -77,21 +70,25 @@ def engines() -> dict[str, list[str]]:
     import onnxruntime
     import torch
 
-    libraries = {
-        "mkl": torch.backends.mkl.is_available(),
-        "onednn": torch.backends.mkldnn.is_available(),
-        "openmp": torch.backends.openmp.is_available(),
-    }
+    libraries = (torch.backends.mkl, torch.backends.mkldnn, torch.backends.openmp)
     return {
         "onnxruntime": list(onnxruntime.get_available_providers()),
-        "torch": [name for name, present in libraries.items() if present],
+        "torch": [
+            library.__name__.rpartition(".")[2] for library in libraries if library.is_available()
+        ],
     }
 
 
-def sentence(value: object) -> str:
-    """A value of the facts as one line for people."""
-    if isinstance(value, dict):
-        return "; ".join(f"{key} {sentence(item)}" for key, item in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return "not installed" if value is None else str(value)
+def lines(facts: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
+    """The facts for people: one line each, nested names joined.
+
+    >>> list(lines({"device": {"cores": 2, "accelerators": []}, "ray": None}))
+    [('device cores', '2'), ('device accelerators', 'none'), ('ray', 'not installed')]
+    """
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from lines(value, f"{before}{name} ")
+        elif isinstance(value, list):
+            yield before + name, ", ".join(map(str, value)) or "none"
+        else:
+            yield before + name, "not installed" if value is None else str(value)

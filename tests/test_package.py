@@ -1,0 +1,182 @@
+"""The package as a whole: what it costs to import, what it says, and what its wheel holds."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import io
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import verse
+from verse.types import VerseError
+
+HEAVY = ("torch", "numpy", "onnxruntime", "rich", "PIL", "fastapi", "matplotlib", "ray")
+
+
+def fresh(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+
+
+@pytest.mark.parametrize("module", ["verse", "verse.cli", "verse.types"])
+def test_import_is_light(module: str) -> None:
+    result = fresh(f"import sys, {module}; print(*[m for m in {HEAVY} if m in sys.modules])")
+    assert result.stdout.split() == []
+
+
+def test_help_is_instant() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "verse.cli", "--help"], check=True, capture_output=True
+        )
+        return time.perf_counter() - start
+
+    seconds()  # writes the bytecode
+    assert min(seconds() for _ in range(5)) < 0.3
+
+
+def test_help_of_the_group_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom click.testing import CliRunner\nfrom verse.cli import main\n"
+        "assert CliRunner().invoke(main, ['--help']).exit_code == 0\n"
+        f"print(*[m for m in {HEAVY} if m in sys.modules])"
+    )
+    assert fresh(code).stdout.split() == []
+
+
+def test_public_names_resolve() -> None:
+    for name in verse.__all__:
+        assert getattr(verse, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        verse.nothing  # noqa: B018
+
+
+def test_dir_and_modules_agree(root: Path) -> None:
+    there = {m.name for m in pkgutil.iter_modules([str(root / "verse")])} - {"cli"}
+    assert there <= set(dir(verse))
+
+
+def exported() -> Iterator[tuple[str, object]]:
+    """Every name that a module of the package lists in ``__all__``."""
+    for info in pkgutil.walk_packages(verse.__path__, "verse."):
+        if not info.name.endswith("__main__"):
+            module = importlib.import_module(info.name)
+            for name in vars(module).get("__all__", ()):
+                yield f"{info.name}.{name}", getattr(module, name)
+
+
+def test_every_public_name_is_documented() -> None:
+    silent = [
+        name
+        for name, value in exported()
+        if (inspect.isclass(value) or inspect.isroutine(value)) and not inspect.getdoc(value)
+    ]
+    assert silent == []
+
+
+def test_every_public_class_shows_how_it_is_used() -> None:
+    unshown = {
+        f"{value.__module__}.{value.__qualname__}"
+        for _, value in exported()
+        if inspect.isclass(value)
+        and value.__module__.startswith("verse.")
+        and not issubclass(value, BaseException)
+        and not inspect.isabstract(value)
+        and not getattr(value, "_is_protocol", False)
+        and ">>>" not in (value.__doc__ or "")
+    }
+    assert unshown == set()
+
+
+def test_errors_are_told_apart_from_faults() -> None:
+    assert issubclass(VerseError, ValueError)
+
+
+def python_examples(page: Path) -> list[str]:
+    """The Python blocks of a page."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.fixture
+def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, which makes each picture an example names."""
+    rows, columns = np.mgrid[0:240, 0:320]
+    blob = np.hypot(rows - 120, columns - 160) < 80
+    picture = np.stack([np.where(blob, 200, columns * 255 // 320)] * 3, axis=-1)
+    for name in ("mug.jpg", "cup.jpg"):
+        Image.fromarray(picture.astype(np.uint8)).save(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_examples_of_the_readme_run(root: Path, photos: Path) -> None:
+    examples = python_examples(root / "README.md")
+    assert examples
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        for example in examples:
+            exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+    assert "mug" in out.getvalue()
+
+
+def test_the_links_of_the_readme_exist(root: Path) -> None:
+    for page in ("README.md", "CONTRIBUTING.md"):
+        for target in re.findall(r"\]\(([^)#]+)\)", (root / page).read_text(encoding="utf-8")):
+            assert target.startswith("https://") or (root / target).exists(), f"{page}: {target}"
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The built wheel."""
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out)],
+        cwd=root,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        check=True,
+        capture_output=True,
+    )
+    return zipfile.ZipFile(next(out.glob("verse-*.whl")))
+
+
+def test_the_wheel_holds_the_whole_package_and_nothing_else(
+    wheel: zipfile.ZipFile, root: Path
+) -> None:
+    inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    wanted = {
+        path.relative_to(root).as_posix()
+        for path in (root / "verse").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert "verse/py.typed" in inside
+    assert inside == wanted
+
+
+def test_the_wheel_asks_for_the_core_only(wheel: zipfile.ZipFile) -> None:
+    metadata = next(name for name in wheel.namelist() if name.endswith("METADATA"))
+    required = {
+        re.split(r"[<>=\[; ]", line.removeprefix("Requires-Dist: "))[0]
+        for line in wheel.read(metadata).decode().splitlines()
+        if line.startswith("Requires-Dist: ") and "extra ==" not in line
+    }
+    assert {"torch", "numpy", "pillow", "safetensors", "onnxruntime"} <= required
+    assert not required & {"fastapi", "matplotlib", "ray", "river", "scikit-learn"}
+    assert any(name.endswith("licenses/LICENSE") for name in wheel.namelist())
