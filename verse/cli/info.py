@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import click
 
@@ -14,7 +15,7 @@ from verse import __version__
 from verse.cli.extras import EXTRAS
 from verse.cli.output import json_option, print_json, print_table, result_only
 
-PACKAGES = ("torch", "numpy", "onnxruntime", "onnx", "safetensors", "pillow", "click", "rich")
+PACKAGES = ("torch", "numpy", "onnxruntime", "safetensors", "pillow", "click", "rich")
 
 
 @click.command()
@@ -35,6 +36,7 @@ def command(as_json: bool) -> None:
             },
             "device": device(),
             "engines": engines(),
+            "caches": caches(),
         }
     if as_json:
         print_json(facts)
@@ -77,6 +79,21 @@ def engines() -> dict[str, list[str]]:
             library.__name__.rpartition(".")[2] for library in libraries if library.is_available()
         ],
     }
+
+
+def caches() -> dict[str, object]:
+    """Where downloaded weights and computed features are kept, and how large each part is."""
+    from verse.backbones.weights import cache_directory
+
+    directory = cache_directory()
+    parts = sorted(directory.iterdir()) if directory.is_dir() else []
+    return {"directory": directory} | {f"{part.name} bytes": size(part) for part in parts}
+
+
+def size(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def lines(facts: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:

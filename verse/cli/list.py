@@ -3,16 +3,56 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+from collections.abc import Callable
 
 import click
 
 from verse.cli.output import json_option, print_json, print_table, result_only
 
-KINDS = {
-    "learners": "verse.learners",
-    "datasets": "verse.datasets",
-    "backbones": "verse.backbones",
-    "memories": "verse.memory",
+
+def learners() -> dict[str, str]:
+    """Learner → the first line of its documentation."""
+    from verse import learners
+
+    return {name: first_line(learners.get(name)) for name in learners.names()}
+
+
+def memories() -> dict[str, str]:
+    """Memory rule → the first line of its documentation."""
+    from verse import memory
+
+    return {name: first_line(memory.get(name)) for name in memory.names()}
+
+
+def backbones() -> dict[str, str]:
+    """Backbone → the first line of its file, which is named after it."""
+    from verse import backbones
+
+    files = {name: name.replace("-", "_") for name in backbones.names()}
+    return {
+        name: first_line(importlib.import_module(f"verse.backbones.{file}"))
+        for name, file in files.items()
+    }
+
+
+def datasets() -> dict[str, str]:
+    """Data set → what it is."""
+    from verse import datasets
+
+    return datasets.describe()
+
+
+def first_line(documented: object) -> str:
+    """The first line of a docstring."""
+    return (inspect.getdoc(documented) or "").partition("\n")[0]
+
+
+KINDS: dict[str, Callable[[], dict[str, str]]] = {
+    "learners": learners,
+    "datasets": datasets,
+    "backbones": backbones,
+    "memories": memories,
 }
 
 
@@ -22,17 +62,8 @@ KINDS = {
 def command(kind: str, as_json: bool) -> None:
     """List the learners, datasets, backbones or memories there are."""
     with result_only(as_json):
-        rows = entries(kind)
+        rows = [{"name": name, "description": line} for name, line in KINDS[kind]().items()]
     if as_json:
         print_json(rows)
     else:
         print_table(rows)
-
-
-def entries(kind: str) -> list[dict[str, str]]:
-    """Name and first line of the documentation of each member of a kind.
-
-    A folder with members has ``names()`` and ``describe(name)``, its one-line description.
-    """
-    folder = importlib.import_module(KINDS[kind])
-    return [{"name": name, "description": folder.describe(name)} for name in folder.names()]
