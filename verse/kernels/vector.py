@@ -1,0 +1,109 @@
+"""All parameters of a network as one vector: an update, a norm, a copy is one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+
+import torch
+from torch import Tensor
+
+# Every parameter starts on a 64-byte boundary: the bits of a matrix product depend on alignment,
+# so alignment must follow from the layout, never from how the tensor came to be.
+ALIGNMENT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where one parameter lies in the vector."""
+
+    name: str
+    shape: tuple[int, ...]
+    offset: int
+    channels_last: bool
+
+    @property
+    def length(self) -> int:
+        return prod(self.shape)
+
+    def view(self, flat: Tensor) -> Tensor:
+        """The parameter as a view of ``flat``; writing to it writes to the vector."""
+        piece = flat[self.offset : self.offset + self.length]
+        if self.channels_last:
+            out, into, high, wide = self.shape
+            return piece.view(out, high, wide, into).permute(0, 3, 1, 2)
+        return piece.view(self.shape)
+
+
+class Layout:
+    """The places of all parameters in one vector.
+
+    >>> layout = Layout([("weight", (2, 3)), ("bias", (2,))])
+    >>> layout.size
+    32
+    """
+
+    def __init__(
+        self, parameters: Iterable[tuple[str, tuple[int, ...]]], *, channels_last: bool = False
+    ) -> None:
+        slots, offset = [], 0
+        for name, shape in parameters:
+            slots.append(Slot(name, shape, offset, channels_last and len(shape) == 4))
+            offset += -(-prod(shape) // ALIGNMENT) * ALIGNMENT
+        self.slots = tuple(slots)
+        self.size = offset
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self.slots == other.slots
+
+    def __hash__(self) -> int:
+        return hash(self.slots)
+
+    def views(self, flat: Tensor) -> dict[str, Tensor]:
+        return {slot.name: slot.view(flat) for slot in self.slots}
+
+    def zeros(self, device: torch.device) -> Tensor:
+        return torch.zeros(self.size, device=device)
+
+    def moved_from(self, old: Layout, flat: Tensor) -> Tensor:
+        """``flat`` in this layout: every parameter keeps the rows that fit, new ones are zero."""
+        fresh = self.zeros(flat.device)
+        for before, after in zip(old.slots, self.slots, strict=True):
+            rows = min(before.shape[0], after.shape[0])
+            after.view(fresh)[:rows].copy_(before.view(flat)[:rows])
+        return fresh
+
+
+class Vector:
+    """A value per parameter (weights, their average, an importance, …) that grows with the head.
+
+    >>> layout = Layout([("weight", (2, 3))])
+    >>> Vector(layout, torch.device("cpu")).data.shape
+    torch.Size([16])
+    """
+
+    def __init__(self, layout: Layout, device: torch.device) -> None:
+        self.layout = layout
+        self.data = layout.zeros(device)
+
+    def move_to(self, layout: Layout) -> None:
+        """Take another layout after the head has grown; the old storage is left untouched."""
+        if layout != self.layout:
+            self.data = layout.moved_from(self.layout, self.data)
+            self.layout = layout
+
+    def mark(self) -> tuple[Layout, Tensor]:
+        """What ``undo`` needs to take a growth back (not a change of values)."""
+        return self.layout, self.data
+
+    def undo(self, mark: tuple[Layout, Tensor]) -> None:
+        self.layout, self.data = mark
+
+    def state(self) -> dict[str, Tensor]:
+        return {slot.name: slot.view(self.data) for slot in self.layout.slots}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        self.data.zero_()
+        for slot in self.layout.slots:
+            slot.view(self.data).copy_(state[slot.name])

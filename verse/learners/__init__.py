@@ -1,0 +1,84 @@
+"""The methods, one file each. The namespace is the registry: lookup is by a learner's name.
+
+Third parties name theirs by a dotted path ("package.module.Class") or register it under the
+entry-point group ``verse.learners``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from verse.backbones.plastic import Plastic
+from verse.learners.base import Learner
+from verse.learners.fine_tune import FineTune
+from verse.learners.replay import TinyER
+from verse.learners.traits import Traits
+from verse.learners.variants import VARIANTS, Variant
+from verse.learners.verse import VERSE
+from verse.memory.base import Memory
+from verse.types import BadSetting
+
+__all__ = ["VERSE", "FineTune", "Learner", "TinyER", "Traits", "build", "get", "names", "settings"]
+
+Factory = type[Learner] | Variant
+
+_LEARNERS: dict[str, Factory] = {learner.name: learner for learner in (VERSE, FineTune, TinyER)} | {
+    variant.name: variant for variant in VARIANTS
+}
+
+
+def names() -> list[str]:
+    """All learners that come with the package.
+
+    >>> "verse" in names()
+    True
+    """
+    return list(_LEARNERS)
+
+
+def get(name: str) -> Factory:
+    """The learner of that name; an unknown name suggests the nearest."""
+    if name in _LEARNERS:
+        return _LEARNERS[name]
+    for entry in entry_points(group="verse.learners", name=name):
+        found: Factory = entry.load()
+        return found
+    if "." in name:
+        module, _, attribute = name.rpartition(".")
+        try:
+            found = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise BadSetting(f"cannot import the learner {name!r}: {error}") from error
+        return found
+    near = difflib.get_close_matches(name, _LEARNERS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(_LEARNERS)}"
+    raise BadSetting(f"unknown learner {name!r}{hint}")
+
+
+def settings(name: str) -> Mapping[str, inspect.Parameter]:
+    """The keyword arguments a learner takes: its constructor's signature, nothing else."""
+    return {
+        key: parameter
+        for key, parameter in inspect.signature(_call(get(name))).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+
+
+def _call(factory: Factory) -> Callable[..., Learner]:
+    return factory if isinstance(factory, type) else factory.make
+
+
+def build(name: str, F: Plastic, memory: Memory, **given: Any) -> Learner:
+    """A learner by name; an unknown setting is an error that names the valid ones."""
+    known = settings(name)
+    for key in given:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise BadSetting(f"{name} has no setting {key!r}{hint} It has: {', '.join(known)}")
+    return _call(get(name))(F, memory, **given)

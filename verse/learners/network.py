@@ -1,0 +1,246 @@
+"""A plastic network bound to one vector of parameters: scores, embeddings and gradients of it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from verse.backbones.plastic import Plastic, head_capacity
+from verse.kernels.losses import Loss, stacked
+from verse.kernels.vector import Layout, Vector
+
+
+def layout_of(F: Plastic, n: int) -> Layout:
+    """Where the parameters of F lie with a head of ``n`` classes; the head comes last."""
+    capacity = head_capacity(n)
+    body = [(f"body.{k}", tuple(p.shape)) for k, p in F.body.named_parameters()]
+    head = [("head.weight", (capacity, F.head.d)), ("head.bias", (capacity,))]
+    return Layout(body + head, channels_last=F.channels_last)
+
+
+class Net(Vector):
+    """F_θ, with θ = ``data``. Its module's parameters are views of ``data`` (or, for bfloat16
+    computation, a rounded copy that ``sync`` refreshes), and their gradients views of ``grad``.
+
+    Batch-normalisation statistics, which move only with ``batchnorm="train"``, are ``stats``.
+    """
+
+    def __init__(self, F: Plastic) -> None:
+        device = F.head.weight.device
+        super().__init__(layout_of(F, F.head.n), device)
+        self.module = copy.deepcopy(F)
+        self.module.requires_grad_(True)
+        self.module.eval()
+        self.n = F.head.n
+        self.channels_last = F.channels_last
+        self._norms = [
+            m for m in self.module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)
+        ]
+        self._momenta = [m.momentum for m in self._norms]
+        for norm in self._norms:
+            norm.num_batches_tracked = None  # a counter nobody reads would be one more state
+        self.trains_norms = F.batchnorm == "train" and bool(self._norms)
+        self.stats = self._gather_stats(device)
+        self._half = {
+            f"body.{k}"
+            for k, p in self.module.body.named_parameters()
+            if F.precision == "bfloat16" and p.dim() > 1
+        }
+        self._copy_in(self.module)
+        self._bind()
+
+    # ---- storage ----------------------------------------------------------------------------
+
+    def _gather_stats(self, device: torch.device) -> Tensor:
+        """Running means and variances of all normalisations as views of one vector."""
+        sizes = [
+            b.numel()
+            for norm in self._norms
+            for b in (norm.running_mean, norm.running_var)
+            if b is not None
+        ]
+        flat, at = torch.zeros(sum(sizes), device=device), 0
+        for norm in self._norms:
+            for name in ("running_mean", "running_var"):
+                old = getattr(norm, name)
+                view = flat[at : at + old.numel()]
+                view.copy_(old)
+                setattr(norm, name, view)
+                at += old.numel()
+        return flat
+
+    def _copy_in(self, F: Plastic) -> None:
+        for slot in self.layout.slots:
+            slot.view(self.data).copy_(F.get_parameter(slot.name).detach())
+
+    def _bind(self) -> None:
+        """Point the module's parameters and their gradients at the vectors."""
+        self.grad = torch.zeros_like(self.data)
+        rounded = self.data.to(torch.bfloat16) if self._half else None
+        half_grad = torch.zeros_like(rounded) if rounded is not None else None
+        self._rounded: list[tuple[Tensor, Tensor]] = []  # (compute copy, master)
+        self._half_grads: list[tuple[Tensor, Tensor]] = []  # (compute gradient, master gradient)
+        for slot in self.layout.slots:
+            parameter = self.module.get_parameter(slot.name)
+            master, gradient = slot.view(self.data), slot.view(self.grad)
+            parameter.grad = None
+            if slot.name in self._half:
+                assert rounded is not None and half_grad is not None
+                parameter.data = slot.view(rounded)
+                parameter.grad = slot.view(half_grad)
+                self._rounded.append((parameter.data, master))
+                self._half_grads.append((parameter.grad, gradient))
+            else:
+                parameter.data = master
+                parameter.grad = gradient
+        self._half_flat = half_grad
+        self._body_size = self.layout.slots[-2].offset
+        self._body_trains = self._body_size > 0
+        self._weight = self.module.head.weight.data
+        self._bias = self.module.head.bias.data
+        self._weight_grad = self.layout.slots[-2].view(self.grad)
+        self._bias_grad = self.layout.slots[-1].view(self.grad)
+        self.module.head.n = self.n
+
+    def sync(self) -> None:
+        """Refresh what was derived from ``data`` after it changed."""
+        if self._rounded:
+            torch._foreach_copy_([c for c, _ in self._rounded], [m for _, m in self._rounded])
+
+    def grow_to(self, n: int) -> None:
+        """Make room for ``n`` outputs; new rows are zero."""
+        self.n = n
+        layout = layout_of(self.module, n)
+        if layout != self.layout:
+            self.move_to(layout)
+            self._bind()
+        self.module.head.n = n
+
+    def mark(self) -> Any:
+        return super().mark(), self.n, self.stats.clone() if self.trains_norms else None
+
+    def undo(self, mark: Any) -> None:
+        vector, self.n, stats = mark
+        if stats is not None:
+            self.stats.copy_(stats)
+        if vector[1] is not self.data:
+            super().undo(vector)
+            self._bind()
+        self.module.head.n = self.n
+
+    def copy(self) -> Net:
+        """An independent network with the same parameters."""
+        twin = Net(self.module)
+        twin.assign(self)
+        return twin
+
+    def assign(self, other: Net) -> None:
+        """Take over another network's parameters and statistics, in place."""
+        self.data.copy_(other.data)
+        self.stats.copy_(other.stats)
+        self.sync()
+
+    def step_from(self, origin: Net, gradient: Tensor, lr: float) -> None:
+        """Become origin − lr · gradient (origin may have grown or shrunk meanwhile)."""
+        self.grow_to(origin.n)
+        torch.add(origin.data, gradient, alpha=-lr, out=self.data)
+        self.stats.copy_(origin.stats)
+        self.sync()
+
+    # ---- computing --------------------------------------------------------------------------
+
+    def _input(self, Z: Tensor) -> Tensor:
+        """Stored features [n, h, w, c] of a channels-last network as [n, c, h, w], no copy."""
+        Z = Z.permute(0, 3, 1, 2) if self.channels_last and Z.dim() == 4 else Z
+        return Z.to(torch.bfloat16) if self._half else Z
+
+    @torch.no_grad()
+    def embed(self, Z: Tensor) -> Tensor:
+        """The embedding [n, d] before the head."""
+        e: Tensor = self.module.body(self._input(Z)).float()
+        return e
+
+    @torch.no_grad()
+    def scores(self, Z: Tensor) -> Tensor:
+        """Scores [n, classes]."""
+        return torch.addmm(self._bias[: self.n], self.embed(Z), self._weight[: self.n].t())
+
+    @torch.no_grad()
+    def gradient(self, Z: Tensor, loss: Loss, *, move_stats: bool = True) -> tuple[Tensor, Tensor]:
+        """(loss value, its gradient as a vector). The vector is overwritten by the next call.
+
+        The head is differentiated by hand; automatic differentiation serves the body alone.
+        ``move_stats=False`` keeps running statistics still in ``batchnorm="train"``.
+        """
+        if self.trains_norms:
+            self._set_training(True, move_stats)
+        try:
+            if self._body_trains:
+                with torch.enable_grad():
+                    embedding = self.module.body(self._input(Z))
+            else:
+                embedding = self.module.body(self._input(Z))
+            e = embedding.detach().float()
+            weight = self._weight[: self.n]
+            scores = torch.addmm(self._bias[: self.n], e, weight.t())
+            value, ds = loss(scores)
+            torch.mm(ds.t(), e, out=self._weight_grad[: self.n])
+            torch.sum(ds, 0, out=self._bias_grad[: self.n])
+            if self._body_trains:
+                self.grad[: self._body_size].zero_()
+                if self._half_flat is not None:
+                    self._half_flat[: self._body_size].zero_()
+                embedding.backward((ds @ weight).to(embedding.dtype))
+                if self._half_grads:
+                    torch._foreach_copy_(
+                        [m for _, m in self._half_grads], [c for c, _ in self._half_grads]
+                    )
+        finally:
+            if self.trains_norms:
+                self._set_training(False, True)
+        return value, self.grad
+
+    def joint_gradient(
+        self, Z_a: Tensor, loss_a: Loss, Z_b: Tensor, loss_b: Loss
+    ) -> tuple[Tensor, Tensor]:
+        """The gradient of loss_a on Z_a plus loss_b on Z_b, by one forward where that is the same.
+
+        Where batches are normalised by their own statistics the two go separately, and only the
+        first moves the running statistics.
+        """
+        if not self.trains_norms:
+            return self.gradient(torch.cat((Z_a, Z_b)), stacked(loss_a, Z_a.shape[0], loss_b))
+        value_a, gradient = self.gradient(Z_a, loss_a)
+        first = gradient.clone()
+        value_b, gradient = self.gradient(Z_b, loss_b, move_stats=False)
+        return value_a + value_b, gradient.add_(first)
+
+    def _set_training(self, training: bool, move_stats: bool) -> None:
+        for norm, momentum in zip(self._norms, self._momenta, strict=True):
+            norm.training = training
+            norm.momentum = momentum if move_stats else 0.0
+
+    # ---- state ------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Tensor]:
+        """Live parameters only: the head's unused rows are zero by definition."""
+        state = super().state()
+        state["head.weight"] = state["head.weight"][: self.n]
+        state["head.bias"] = state["head.bias"][: self.n]
+        if self.trains_norms:
+            state["stats"] = self.stats
+        return state
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        n = int(state["head.bias"].shape[0])
+        self.grow_to(n)
+        self.data.zero_()
+        for slot in self.layout.slots:
+            value = state[slot.name]
+            slot.view(self.data)[: value.shape[0]].copy_(value)
+        if self.trains_norms:
+            self.stats.copy_(state["stats"])
+        self.sync()

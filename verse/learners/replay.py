@@ -1,0 +1,68 @@
+"""Experience replay: every new sample is learned together with a few old ones."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.losses import cross_entropy
+from verse.learners.base import Learner, require
+from verse.learners.traits import Traits
+from verse.memory.base import Memory
+
+
+class TinyER(Learner):
+    """One SGD step on the new sample and C draws from memory; then the sample enters memory.
+
+    A. Chaudhry et al., "On tiny episodic memories in continual learning", 2019::
+
+        θ ← θ − lr ∇ CE({(z_t, y_t)} ∪ C draws; θ)
+
+    ``steps`` > 1 repeats the update with fresh draws (for comparisons at equal compute).
+
+    >>> from verse.backbones.plastic import Head
+    >>> from verse.memory import Reservoir
+    >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
+    >>> learner = TinyER(F, Reservoir(10), lr=0.5)
+    >>> for t in range(20):
+    ...     learner.learn_one(torch.eye(2)[t // 10], t // 10)
+    >>> learner.predict_one(torch.eye(2)[0])
+    0
+    """
+
+    name: ClassVar[str] = "tinyer"
+    traits: ClassVar[Traits] = Traits(kind="online", batch_size="≫ 1", buffer="≤ 5 %")
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory,
+        *,
+        lr: float = 0.01,
+        C: int = 16,
+        steps: int = 1,
+        clip: float | None = 1.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(F, memory, seed=seed)
+        require(lr > 0, f"lr must be > 0, not {lr}")
+        require(C >= 0, f"C must be ≥ 0, not {C}")
+        require(steps >= 1, f"steps must be ≥ 1, not {steps}")
+        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
+        self.lr, self.C, self.steps, self.clip = lr, C, steps, clip
+        self.memory: Memory = memory
+
+    def step(self, z: Tensor, y: int) -> None:
+        new = torch.tensor([y], device=self.device)
+        if self.steps > 1:
+            self.protect(self.theta.data)  # a later update may still be refused
+        for _ in range(self.steps):
+            old = self.memory.sample(self.C)
+            _, g = self.theta.gradient(
+                torch.cat((z, old.z)), cross_entropy(torch.cat((new, old.y)))
+            )
+            self.descend(g, self.lr, self.clip)
+        self.memory.add(z[0], y)

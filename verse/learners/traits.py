@@ -1,0 +1,35 @@
+"""What a method assumes, as in the paper's table of assumptions, and how faithful ours is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """The columns of the table of assumptions for one method *as its authors publish it*.
+
+    ``violates_cisll`` follows from the others as in the paper: a method violates class-incremental
+    streaming lifelong learning if it needs batches of many, fine-tuning, several passes, task
+    labels, or replays its whole memory.
+
+    >>> Traits(kind="streaming", buffer="≤ 5 %").violates_cisll
+    False
+    """
+
+    kind: str  # "batch", "online" or "streaming"
+    batch_size: str = "1"  # "1" or "≫ 1"
+    fine_tuning: bool = False
+    single_pass: bool = True
+    class_incremental: bool = True
+    subset_replay: bool | None = True  # None: replays nothing
+    training_time: str = "ζ(1)"
+    inference_time: str = "ζ(1)"
+    buffer: str = "n/a"
+    violates_cisll: bool = False
+    fidelity: str = "faithful"  # or "adapted"
+    adaptation: str = ""  # what differs from the authors' form, and why
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)

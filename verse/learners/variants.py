@@ -1,0 +1,85 @@
+"""Methods that differ from another only by constants or by their memory: functions, not classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from verse.backbones.plastic import Plastic
+from verse.learners.base import Learner
+from verse.learners.replay import TinyER
+from verse.learners.traits import Traits
+from verse.learners.verse import VERSE
+from verse.memory.base import Memory
+from verse.memory.ring import Ring
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A named setting of a learner."""
+
+    name: str
+    make: Callable[..., Learner]
+    traits: Traits
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return self.make.__doc__ or ""
+
+
+def fifo(
+    F: Plastic,
+    memory: Memory,
+    *,
+    lr: float = 0.01,
+    C: int = 16,
+    clip: float | None = 1.0,
+    seed: int = 0,
+) -> TinyER:
+    """Replay from a ring of the latest samples."""
+    return TinyER(F, Ring.like(memory), lr=lr, C=C, clip=clip, seed=seed)
+
+
+def tinyer_c48(
+    F: Plastic, memory: Memory, *, lr: float = 0.01, clip: float | None = 1.0, seed: int = 0
+) -> TinyER:
+    """Replay with 48 draws: as many as VERSE uses in a step."""
+    return TinyER(F, memory, lr=lr, C=48, clip=clip, seed=seed)
+
+
+def tinyer_two_steps(
+    F: Plastic,
+    memory: Memory,
+    *,
+    lr: float = 0.01,
+    C: int = 16,
+    clip: float | None = 1.0,
+    seed: int = 0,
+) -> TinyER:
+    """Replay with two updates a sample: as many gradients as VERSE computes."""
+    return TinyER(F, memory, lr=lr, C=C, steps=2, clip=clip, seed=seed)
+
+
+def verse_no_virtual(
+    F: Plastic,
+    memory: Memory,
+    *,
+    beta: float = 0.01,
+    lam: float = 0.3,
+    gamma: float = 0.9,
+    r: float = 0.05,
+    C: int = 16,
+    clip: float | None = 1.0,
+    seed: int = 0,
+) -> VERSE:
+    """VERSE with α = 0: replay and distillation without the virtual step."""
+    return VERSE(F, memory, alpha=0.0, beta=beta, lam=lam, gamma=gamma, r=r, C=C, clip=clip,
+                 seed=seed)  # fmt: skip
+
+
+VARIANTS = (
+    Variant("fifo", fifo, TinyER.traits),
+    Variant("tinyer-c48", tinyer_c48, TinyER.traits),
+    Variant("tinyer-2step", tinyer_two_steps, TinyER.traits),
+    Variant("verse-no-virtual", verse_no_virtual, VERSE.traits),
+)

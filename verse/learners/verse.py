@@ -1,0 +1,105 @@
+"""VERSE: virtual-gradient-aware streaming learning."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.losses import cross_entropy, mse
+from verse.learners.base import Learner, require
+from verse.learners.traits import Traits
+from verse.memory.base import Memory
+from verse.memory.semantic import stochastic_ema
+from verse.types import Batch
+
+
+class VERSE(Learner):
+    """Look ahead with the new sample, then correct the weights with what memory holds.
+
+    S. Banerjee et al., "VERSE: virtual-gradient aware streaming lifelong learning with anytime
+    inference", ICRA 2024. With D_v = {(z_t, y_t)} ∪ C draws, D_M and D_l of C draws each::
+
+        θ_v = θ − α ∇_θ CE(D_v; θ)
+        θ   ← θ − β ∇_θv [ CE(D_M; θ_v) + λ MSE(F_θv(D_l), F_Φ(D_l)) ]
+        Φ   ← γ Φ + (1 − γ) θ   with probability r
+
+    First order: nothing is differentiated through the virtual step. ``clip`` bounds the norm of
+    both gradients (None: the literal algorithm, which can diverge). ``predict_with`` is "theta"
+    as in the paper, or "phi".
+
+    >>> from verse.backbones.plastic import Head
+    >>> from verse.memory import ClassBalanced
+    >>> F = Plastic(torch.nn.Identity(), Head(4), z_shape=(4,))
+    >>> learner = VERSE(F, ClassBalanced(20))
+    >>> for t in range(40):
+    ...     learner.learn_one(torch.eye(4)[t % 2] * 3, t % 2)
+    >>> learner.predict_one(torch.eye(4)[1] * 3)
+    1
+    """
+
+    name: ClassVar[str] = "verse"
+    traits: ClassVar[Traits] = Traits(kind="streaming", buffer="≤ 5 %")
+    STATE: ClassVar[tuple[str, ...]] = ("phi",)
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory,
+        *,
+        alpha: float = 0.005,
+        beta: float = 0.01,
+        lam: float = 0.3,
+        gamma: float = 0.9,
+        r: float = 0.05,
+        C: int = 16,
+        clip: float | None = 1.0,
+        predict_with: str = "theta",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(F, memory, seed=seed)
+        require(alpha >= 0, f"alpha must be ≥ 0, not {alpha}")
+        require(beta > 0, f"beta must be > 0, not {beta}")
+        require(lam >= 0, f"lam must be ≥ 0, not {lam}")
+        require(0 <= gamma <= 1, f"gamma must be in [0, 1], not {gamma}")
+        require(0 <= r <= 1, f"r must be in [0, 1], not {r}")
+        require(C >= 1, f"C must be ≥ 1, not {C}")
+        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
+        require(predict_with in ("theta", "phi"), f"predict_with {predict_with!r}: theta or phi")
+        self.alpha, self.beta, self.lam, self.gamma, self.r = alpha, beta, lam, gamma, r
+        self.C, self.clip, self.predict_with = C, clip, predict_with
+        self.memory: Memory = memory
+        self.phi = self.theta.copy()
+        self.virtual = self.theta.copy()  # θ_v: storage only, overwritten in every step
+        self.loss_v = self.loss = float("nan")  # the latest losses, for trackers
+
+    def step(self, z: Tensor, y: int) -> None:
+        theta, virtual, phi, memory = self.theta, self.virtual, self.phi, self.memory
+        new = Batch(z, torch.tensor([y], device=self.device))
+
+        # the virtual step: θ_v = θ − α ∇ CE(new ∪ D_v; θ)
+        D_v = memory.sample(self.C)
+        loss_v, g = theta.gradient(
+            torch.cat((new.z, D_v.z)), cross_entropy(torch.cat((new.y, D_v.y))), move_stats=False
+        )
+        virtual.step_from(theta, g, self.alpha * self.clip_scale(g, self.clip))
+
+        # the global step: the gradient at θ_v, on memory alone, applied to θ;
+        # at the very first sample memory is that sample
+        D_l = memory.sample(self.C) if len(memory) else new
+        D_M = memory.sample(self.C) if len(memory) else new
+        distil = mse(phi.scores(D_l.z), self.lam)
+        loss, g = virtual.joint_gradient(D_M.z, cross_entropy(D_M.y), D_l.z, distil)
+        self.descend(g, self.beta, self.clip)
+        theta.stats.copy_(virtual.stats)
+
+        pairs = ((phi.data, theta.data), (phi.stats, theta.stats))
+        if stochastic_ema(pairs, gamma=self.gamma, r=self.r, random=self.random):
+            phi.sync()
+        memory.add(z[0], y)
+        self.loss_v, self.loss = float(loss_v), float(loss)
+
+    def logits(self, Z: Tensor) -> Tensor:
+        return (self.theta if self.predict_with == "theta" else self.phi).scores(Z)

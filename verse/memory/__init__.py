@@ -1,0 +1,49 @@
+"""Episodic memories, one slot rule per file.
+
+The namespace is the registry: a class below is available by its ``name``.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from verse.memory.base import Memory
+from verse.memory.class_balanced import ClassBalanced
+from verse.memory.greedy_balanced import GreedyBalanced
+from verse.memory.reservoir import Reservoir
+from verse.memory.ring import Ring
+from verse.memory.semantic import stochastic_ema
+from verse.types import BadSetting
+
+__all__ = [
+    "ClassBalanced",
+    "GreedyBalanced",
+    "Memory",
+    "Reservoir",
+    "Ring",
+    "get",
+    "names",
+    "stochastic_ema",
+]
+
+_RULES: dict[str, type[Memory]] = {
+    rule.name: rule for rule in (Reservoir, ClassBalanced, Ring, GreedyBalanced)
+}
+
+
+def names() -> list[str]:
+    """The names of all memory rules.
+
+    >>> names()
+    ['reservoir', 'class-balanced', 'fifo', 'greedy-balanced']
+    """
+    return list(_RULES)
+
+
+def get(name: str) -> type[Memory]:
+    """The memory class of that name; an unknown name suggests the nearest."""
+    if name not in _RULES:
+        near = difflib.get_close_matches(name, _RULES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(_RULES)}"
+        raise BadSetting(f"unknown memory {name!r}{hint}")
+    return _RULES[name]

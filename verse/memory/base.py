@@ -1,0 +1,221 @@
+"""What every memory shares: preallocated named fields, a budget, uniform draws, exact state."""
+
+from __future__ import annotations
+
+import inspect
+from math import prod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from verse.kernels.randomness import Random
+from verse.types import BadSetting, BadState, Batch
+
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+class Memory:
+    """A bounded set of samples. A policy implements only ``slot(y)``: where a sample goes, or None.
+
+    The budget is ``capacity`` samples, ``byte_limit`` bytes, or ``per_class`` samples for every
+    class seen so far; with several, the smallest holds. ``dtype`` is how features are stored; they
+    are always drawn as float32.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(
+        self,
+        capacity: int | None = None,
+        *,
+        byte_limit: int | None = None,
+        per_class: int | None = None,
+        dtype: str = "float32",
+        seed: int = 0,
+    ) -> None:
+        budget = {"capacity": capacity, "byte_limit": byte_limit, "per_class": per_class}
+        if all(value is None for value in budget.values()):
+            raise BadSetting("a memory needs a budget: capacity, byte_limit or per_class")
+        for name, value in budget.items():
+            if value is not None and value < 1:
+                raise BadSetting(f"{name} must be at least 1, not {value}")
+        if dtype not in DTYPES:
+            raise BadSetting(f"memory dtype {dtype!r}: use one of {', '.join(DTYPES)}")
+        self.capacity = capacity
+        self.byte_limit = byte_limit
+        self.per_class = per_class
+        self.dtype = dtype
+        self.seed = seed
+        self.random = Random(seed, 1)
+        self.fields: dict[str, Tensor] = {}
+        self.length = 0
+        self.seen = 0
+        self.classes = 0
+        self._limit: int | None = None
+
+    # ---- the policy -------------------------------------------------------------------------
+
+    def slot(self, y: int) -> int | None:
+        """Where a sample of output ``y`` goes: ``length`` to append, a taken slot, or None."""
+        raise NotImplementedError
+
+    def _placed(self, y: int, slot: int, replaced: int | None) -> None:
+        """Bookkeeping after a write; ``replaced`` is the output that was in the slot."""
+
+    def _rebuilt(self) -> None:
+        """Bookkeeping after the whole content changed (a class was forgotten)."""
+
+    def _age_order(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Slots in the order in which a compacted memory should keep them."""
+        return np.arange(self.length)
+
+    # ---- fields -----------------------------------------------------------------------------
+
+    def allocate(self, device: torch.device, **shapes: tuple[int, ...]) -> None:
+        """Declare the fields and their shapes; ``z`` is required, ``y`` is always there."""
+        self.fields = {
+            name: torch.zeros(0, *shape, dtype=DTYPES[self.dtype] if name == "z" else torch.float32)
+            for name, shape in shapes.items()
+        }
+        self.fields = {name: field.to(device) for name, field in self.fields.items()}
+        self.fields["y"] = torch.zeros(0, dtype=torch.int64, device=device)
+        if self.byte_limit is not None and self.byte_limit < self.item_bytes:
+            raise BadSetting(
+                f"byte_limit {self.byte_limit} is less than one sample ({self.item_bytes} bytes)"
+            )
+        self._limit = None
+
+    @property
+    def item_bytes(self) -> int:
+        """Bytes of one stored sample with all its fields."""
+        return sum(prod(f.shape[1:]) * f.element_size() for f in self.fields.values())
+
+    @property
+    def limit(self) -> int:
+        """How many samples fit in the budget now."""
+        if self._limit is None:
+            bounds = [self.capacity] if self.capacity is not None else []
+            if self.byte_limit is not None:
+                bounds.append(self.byte_limit // self.item_bytes)
+            if self.per_class is not None:
+                bounds.append(self.per_class * max(1, self.classes))
+            self._limit = min(bounds)
+        return self._limit
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that the budget allows to be filled; what a comparison reports."""
+        return self.limit * self.item_bytes
+
+    def __len__(self) -> int:
+        return self.length
+
+    def welcome(self, classes: int) -> None:
+        """Learn how many classes there are; a budget per class grows."""
+        self.classes = classes
+        self._limit = None
+
+    def _reserve(self) -> None:
+        """Storage for the whole budget at once; only a budget per class ever grows it."""
+        rows = self.fields["y"].shape[0]
+        if rows < self.limit:
+            wanted = self.limit if self.per_class is None else max(self.limit, 2 * rows)
+            for name, field in self.fields.items():
+                larger = field.new_zeros(wanted, *field.shape[1:])
+                larger[:rows] = field
+                self.fields[name] = larger
+
+    def add(self, z: Tensor, y: int, **extra: Tensor) -> int | None:
+        """Offer one sample; returns its slot, or None if the policy did not keep it."""
+        self._reserve()
+        self.seen += 1
+        slot = self.slot(y)
+        if slot is not None:
+            replaced = int(self.fields["y"][slot]) if slot < self.length else None
+            self.fields["z"][slot] = z
+            self.fields["y"][slot] = y
+            for name, value in extra.items():
+                self.fields[name][slot] = value
+            self.length = max(self.length, slot + 1)
+            self._placed(y, slot, replaced)
+        return slot
+
+    def draw(self, n: int) -> Tensor:
+        """Indices of min(n, len) different samples, uniformly."""
+        return torch.from_numpy(self.random.draw(self.length, n)).to(self.fields["y"].device)
+
+    def rows(self, index: Tensor) -> Batch:
+        """The samples at these indices, features as float32."""
+        picked = {name: field.index_select(0, index) for name, field in self.fields.items()}
+        return Batch(picked.pop("z").float(), picked.pop("y"), picked)
+
+    def sample(self, n: int) -> Batch:
+        """min(n, len) different samples, uniformly."""
+        return self.rows(self.draw(n))
+
+    def all(self) -> Batch:
+        """Everything in memory, in slot order."""
+        return self.rows(torch.arange(self.length, device=self.fields["y"].device))
+
+    def counts(self) -> dict[int, int]:
+        """Samples per output."""
+        outputs, counts = torch.unique(self.fields["y"][: self.length], return_counts=True)
+        return {int(y): int(n) for y, n in zip(outputs, counts, strict=True)}
+
+    def discard(self, y: int) -> int:
+        """Remove every sample of an output, wiping its storage; returns how many there were."""
+        order = self._age_order()
+        labels = self.fields["y"].cpu().numpy()
+        keep = torch.from_numpy(np.ascontiguousarray(order[labels[order] != y]))
+        for field in self.fields.values():
+            kept = field.index_select(0, keep.to(field.device))
+            field.zero_()
+            field[: len(keep)] = kept
+        removed = self.length - len(keep)
+        self.length = len(keep)
+        self._rebuilt()
+        return removed
+
+    # ---- settings and state -----------------------------------------------------------------
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor arguments that rebuild this memory."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    @classmethod
+    def like(cls, other: Memory) -> Self:
+        """A memory of this policy with another one's budget, precision and seed."""
+        shared = set(inspect.signature(cls).parameters)
+        return cls(**{k: v for k, v in other.settings().items() if k in shared})
+
+    def mark(self) -> Any:
+        """What ``undo`` needs to take draws and a welcome back (``add`` comes last)."""
+        return self.random.mark(), self.classes
+
+    def undo(self, mark: Any) -> None:
+        generator, self.classes = mark
+        self.random.undo(generator)
+        self._limit = None
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything as tensors: the filled part of each field, counters, the generator."""
+        state = {f"field.{name}": f[: self.length] for name, f in self.fields.items()}
+        state["counters"] = torch.tensor([self.length, self.seen, self.classes])
+        state["random"] = self.random.state()
+        return state
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        length, seen, classes = (int(v) for v in state["counters"])
+        self.welcome(classes)
+        if length > self.limit:
+            raise BadState(f"the saved memory holds {length} samples, the budget is {self.limit}")
+        self.length, self.seen = length, seen
+        for name, field in self.fields.items():
+            self.fields[name] = field[:0]
+        self._reserve()
+        for name, field in self.fields.items():
+            field[:length] = state[f"field.{name}"]
+        self.random.load_state(state["random"])
+        self._rebuilt()
