@@ -85,7 +85,9 @@ def per_class(predicted: npt.ArrayLike, true: npt.ArrayLike, classes: int) -> Fl
     _within(y, classes)
     total = np.bincount(y, minlength=classes)
     right = np.bincount(y[p == y], minlength=classes)
-    return np.divide(right, total, out=np.full(classes, np.nan), where=total > 0)
+    shares: Floats = np.full(classes, np.nan)
+    np.divide(right, total, out=shares, where=total > 0)
+    return shares
 
 
 def confusion(predicted: npt.ArrayLike, true: npt.ArrayLike, classes: int) -> Ints:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,15 +37,16 @@ def order(name: str, labels: npt.ArrayLike, videos: npt.ArrayLike, frames: npt.A
     >>> order("class-instance", [0, 0, 1, 1], [0, 0, 1, 1], [1, 0, 0, 1], seed=0).tolist()
     [2, 3, 1, 0]
     """
-    y, v, t = (np.asarray(a, dtype=np.int64) for a in (labels, videos, frames))
-    if not (y.ndim == 1 and y.shape == v.shape == t.shape):
-        raise BadData(f"labels, videos and frames differ in shape: {y.shape}, {v.shape}, {t.shape}")
-    return _known(name)(y, v, t, seed)
+    table = _Table(*(np.asarray(a, dtype=np.int64) for a in (labels, videos, frames)))
+    shapes = {column.shape for column in table}
+    if len(shapes) != 1 or table.labels.ndim != 1:
+        raise BadData(f"labels, videos and frames must be lists of one length, not {shapes}")
+    return _known(name)(table, seed)
 
 
 def names() -> tuple[str, ...]:
     """The names of the orderings."""
-    return tuple(ORDERINGS)
+    return tuple(_ORDERINGS)
 
 
 def class_order(labels: npt.ArrayLike, seed: int) -> Ints:
@@ -57,40 +59,46 @@ def class_order(labels: npt.ArrayLike, seed: int) -> Ints:
     return classes[_shuffle(len(classes), seed, _CLASSES)]
 
 
-def iid(labels: Ints, videos: Ints, frames: Ints, seed: int) -> Ints:
-    return _shuffle(len(labels), seed, _ALL_FRAMES)
+class _Table(NamedTuple):
+    labels: Ints
+    videos: Ints
+    frames: Ints
 
 
-def class_iid(labels: Ints, videos: Ints, frames: Ints, seed: int) -> Ints:
+def _iid(table: _Table, seed: int) -> Ints:
+    return _shuffle(len(table.labels), seed, _ALL_FRAMES)
+
+
+def _class_iid(table: _Table, seed: int) -> Ints:
     parts = []
-    for c in class_order(labels, seed).tolist():
-        rows = np.flatnonzero(labels == c)
+    for c in class_order(table.labels, seed).tolist():
+        rows = np.flatnonzero(table.labels == c)
         parts.append(rows[_shuffle(len(rows), seed, _FRAMES_OF_CLASS, c)])
     return _joined(parts)
 
 
-def instance(labels: Ints, videos: Ints, frames: Ints, seed: int) -> Ints:
-    return _videos_in_time(np.arange(len(labels)), videos, frames, seed, _ALL_VIDEOS)
+def _instance(table: _Table, seed: int) -> Ints:
+    return _videos_in_time(np.arange(len(table.labels)), table, seed, _ALL_VIDEOS)
 
 
-def class_instance(labels: Ints, videos: Ints, frames: Ints, seed: int) -> Ints:
+def _class_instance(table: _Table, seed: int) -> Ints:
     return _joined([
-        _videos_in_time(np.flatnonzero(labels == c), videos, frames, seed, _VIDEOS_OF_CLASS, c)
-        for c in class_order(labels, seed).tolist()])
+        _videos_in_time(np.flatnonzero(table.labels == c), table, seed, _VIDEOS_OF_CLASS, c)
+        for c in class_order(table.labels, seed).tolist()])
 
 
-ORDERINGS: dict[str, Callable[[Ints, Ints, Ints, int], Ints]] = {
-    "iid": iid, "class-iid": class_iid, "instance": instance, "class-instance": class_instance,
+_ORDERINGS: dict[str, Callable[[_Table, int], Ints]] = {
+    "iid": _iid, "class-iid": _class_iid, "instance": _instance, "class-instance": _class_instance,
 }
 
 
-def _known(name: str) -> Callable[[Ints, Ints, Ints, int], Ints]:
-    if name not in ORDERINGS:
-        near = difflib.get_close_matches(name, ORDERINGS, n=1)
+def _known(name: str) -> Callable[[_Table, int], Ints]:
+    if name not in _ORDERINGS:
+        near = difflib.get_close_matches(name, _ORDERINGS, n=1)
         raise BadSetting(f"there is no ordering {name!r}"
                          + (f", did you mean {near[0]!r}?" if near else ".")
-                         + f" There are: {', '.join(ORDERINGS)}")
-    return ORDERINGS[name]
+                         + f" There are: {', '.join(_ORDERINGS)}")
+    return _ORDERINGS[name]
 
 
 def _shuffle(n: int, seed: int, *purpose: int) -> Ints:
@@ -105,10 +113,10 @@ def _shuffle(n: int, seed: int, *purpose: int) -> Ints:
     return np.argsort(bits.random_raw(n), kind="stable").astype(np.int64)
 
 
-def _videos_in_time(rows: Ints, videos: Ints, frames: Ints, seed: int, *purpose: int) -> Ints:
-    ids, place = np.unique(videos[rows], return_inverse=True)
+def _videos_in_time(rows: Ints, table: _Table, seed: int, *purpose: int) -> Ints:
+    ids, place = np.unique(table.videos[rows], return_inverse=True)
     rank = np.argsort(_shuffle(len(ids), seed, *purpose))  # video → when it is shown
-    return rows[np.lexsort((frames[rows], rank[place]))]
+    return rows[np.lexsort((table.frames[rows], rank[place]))]
 
 
 def _joined(parts: list[Ints]) -> Ints:

@@ -109,16 +109,12 @@ class Frames:
             raise BadSetting("give every (each n-th frame) or keep (so many a video), not both")
         if every == 1 and keep is None:
             return self
-        chosen = np.zeros(len(self), dtype=bool)
-        for video in np.unique(self.videos):
-            rows = np.flatnonzero(self.videos == video)
-            rows = rows[np.argsort(self.frames[rows], kind="stable")]
-            if keep is None:
-                chosen[rows[::every]] = True
-            else:
-                few = min(keep, len(rows))
-                chosen[rows[np.arange(few) * len(rows) // few]] = True
-        return self.take(chosen)
+        place, length = places(self)
+        if keep is None:
+            return self.take(place % every == 0)
+        few_of = np.minimum(keep, length)
+        nearest = -(-place * few_of // length)  # the j whose spread place j·length/few is ≥ place
+        return self.take((nearest < few_of) & (nearest * length // few_of == place))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +158,20 @@ class Dataset:
             for i in range(len(side)):
                 digest.update(side.name(i).encode() + b"\0")
         return digest.hexdigest()
+
+
+def places(frames: Frames) -> tuple[Ints, Ints]:
+    """For every frame: its rank in time inside its video, and how many frames that video has."""
+    n = len(frames)
+    order = np.lexsort((frames.frames, frames.videos))
+    first = np.ones(n, dtype=bool)
+    first[1:] = np.diff(frames.videos[order]) != 0
+    start = np.flatnonzero(first)
+    group = np.cumsum(first) - 1
+    place, length = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n) - start[group]
+    length[order] = np.diff(np.append(start, n))[group]
+    return place, length
 
 
 def check(dataset: Dataset) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,15 +31,18 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
 def visible(folder: Path) -> tuple[list[Path], list[Path]]:
     """The sub-folders and the files of a folder in natural order, without hidden ones."""
     try:
-        entries = sorted(folder.iterdir(), key=lambda path: natural(path.name))
+        with os.scandir(folder) as found:  # knows folders from files without asking the disk again
+            entries = [(entry.name, entry.is_dir()) for entry in found]
     except FileNotFoundError:
         raise BadData(f"there is no folder {folder}") from None
     except NotADirectoryError:
         raise BadData(f"{folder} is a file, not a folder of images") from None
     except PermissionError:
         raise BadData(f"the folder {folder} may not be read (permissions)") from None
-    shown = [path for path in entries if not path.name.startswith((".", "__MACOSX"))]
-    return [p for p in shown if p.is_dir()], [p for p in shown if not p.is_dir()]
+    shown = [entry for entry in entries if not entry[0].startswith((".", "__MACOSX"))]
+    shown.sort(key=lambda entry: natural(entry[0]))
+    return ([folder / name for name, is_folder in shown if is_folder],
+            [folder / name for name, is_folder in shown if not is_folder])
 
 
 def images(files: Sequence[Path]) -> list[Path]:

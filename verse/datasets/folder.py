@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from verse.datasets.base import Dataset, Frames, Source, few
-from verse.datasets.files import FILMS, Files, images, visible
+from verse.datasets.files import FILMS, Files, images, natural, visible
 from verse.datasets.splits import split
 from verse.types import BadData, BadSetting
 
@@ -107,7 +107,7 @@ def _list_class(root: Path, folder: Path, label: int, listing: Listing) -> None:
                       + "; add images or remove the folder")
     if frames:
         listing.add(label, folder.name, [p.relative_to(root).as_posix() for p in frames])
-    for video in sorted(inside + films, key=lambda p: (inside + films).index(p)):
+    for video in sorted(inside + films, key=lambda path: natural(path.name)):
         if video in films:
             _list_film(root, video, label, listing)
             continue

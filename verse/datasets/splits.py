@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from verse.datasets.base import Dataset, Frames, Ints, few
+from verse.datasets.base import Dataset, Frames, Ints, few, places
 from verse.types import BadData, BadSetting
 
 Mask = npt.NDArray[np.bool_]
@@ -67,7 +67,7 @@ def validation(dataset: Dataset, rule: str) -> Dataset:
     return replace(inner, split=f"{dataset.split} / validation {rule}")
 
 
-def last(cut: Cut, argument: str) -> Cut:
+def _last(cut: Cut, argument: str) -> Cut:
     count = _number(argument, "last:3 holds out the last 3 videos of each class")
     test = np.zeros(len(cut.frames), dtype=bool)
     for label, name in enumerate(cut.classes):
@@ -80,7 +80,7 @@ def last(cut: Cut, argument: str) -> Cut:
     return replace(cut, test=test)
 
 
-def videos(cut: Cut, argument: str) -> Cut:
+def _videos(cut: Cut, argument: str) -> Cut:
     patterns = [part.strip() for part in argument.split(",") if part.strip()]
     if not patterns:
         raise BadSetting("name the videos to hold out, for example videos:track03,track04")
@@ -100,26 +100,25 @@ def videos(cut: Cut, argument: str) -> Cut:
     return replace(cut, test=np.isin(cut.frames.videos, sorted(held)))
 
 
-def arcs(cut: Cut, argument: str) -> Cut:
+def _arcs(cut: Cut, argument: str) -> Cut:
     form = "arcs:6:3,6 cuts each video in 6 arcs and holds out the third and the sixth"
     parts, _, chosen = argument.partition(":")
     count = _number(parts, form)
     held = {_number(arc, form) for arc in chosen.split(",")}
     if max(held) > count or len(held) >= count:
         raise BadSetting(f"arcs are numbered 1…{count} and one must stay to train on: {form}")
-    piece = np.zeros(len(cut.frames), dtype=np.int64)
-    for video in np.unique(cut.frames.videos):
-        rows = _in_time(cut.frames, video)
-        if len(rows) < count:
-            raise BadData(f"video {cut.video_name(int(video))!r} has {len(rows)} frames, too few "
-                          f"for {count} arcs")
-        # Arcs of equal length; what does not divide goes to the last one.
-        piece[rows] = np.minimum(np.arange(len(rows)) // (len(rows) // count), count - 1)
+    place, length = places(cut.frames)
+    if (length < count).any():
+        short = int(np.argmax(length < count))
+        raise BadData(f"video {cut.video_name(int(cut.frames.videos[short]))!r} has {length[short]}"
+                      f" frames, too few for {count} arcs")
+    # Arcs of equal length; what does not divide goes to the last one.
+    piece = np.minimum(place // (length // count), count - 1)
     renumbered = _renumber(cut, piece, "arc")
     return replace(renumbered, test=np.isin(piece + 1, sorted(held)))
 
 
-def fraction(cut: Cut, argument: str) -> Cut:
+def _fraction(cut: Cut, argument: str) -> Cut:
     try:
         share = float(argument)
     except ValueError:
@@ -127,17 +126,16 @@ def fraction(cut: Cut, argument: str) -> Cut:
     if not 0 < share < 1:
         raise BadSetting("fraction:0.2 holds out the last fifth of each video; "
                          f"{argument!r} is not a number between 0 and 1")
-    test = np.zeros(len(cut.frames), dtype=bool)
-    for video in np.unique(cut.frames.videos):
-        rows = _in_time(cut.frames, video)
-        if len(rows) < 2:
-            raise BadData(f"video {cut.video_name(int(video))!r} has one frame: nothing to share")
-        count = min(max(round(share * len(rows)), 1), len(rows) - 1)
-        test[rows[-count:]] = True
-    return replace(cut, test=test)
+    place, length = places(cut.frames)
+    if (length < 2).any():
+        short = int(np.argmax(length < 2))
+        raise BadData(f"video {cut.video_name(int(cut.frames.videos[short]))!r} has one frame, "
+                      "which cannot be on both sides; hold out whole videos (last:1)")
+    count = np.clip(np.rint(share * length), 1, length - 1)
+    return replace(cut, test=place >= length - count)
 
 
-def file(cut: Cut, argument: str) -> Cut:
+def _file(cut: Cut, argument: str) -> Cut:
     sides = _split_file(Path(argument))
     names = [cut.frames.name(i).partition("|")[0] for i in range(len(cut.frames))]
     found, used = [], set()
@@ -157,12 +155,15 @@ def file(cut: Cut, argument: str) -> Cut:
                    drop=np.array([side == "skip" for side in found]))
 
 
-def none(cut: Cut, argument: str) -> Cut:
+def _none(cut: Cut, argument: str) -> Cut:
+    if argument:
+        raise BadSetting("the rule none takes no number or name after it")
     return replace(cut, test=np.zeros(len(cut.frames), dtype=bool))
 
 
 RULES: dict[str, Callable[[Cut, str], Cut]] = {
-    "last": last, "videos": videos, "arcs": arcs, "fraction": fraction, "file": file, "none": none,
+    "last": _last, "videos": _videos, "arcs": _arcs, "fraction": _fraction, "file": _file,
+    "none": _none,
 }
 FORMS = ("last:N", "videos:NAME,…", "arcs:N:I,J", "fraction:F", "file:PATH.csv|json", "none")
 
@@ -171,11 +172,6 @@ def _number(text: str, form: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise BadSetting(f"{text!r} is not a whole number from 1; {form}")
     return int(text)
-
-
-def _in_time(frames: Frames, video: int) -> Ints:
-    rows = np.flatnonzero(frames.videos == video)
-    return rows[np.argsort(frames.frames[rows], kind="stable")]
 
 
 def _split_file(path: Path) -> dict[str, str]:
@@ -203,23 +199,27 @@ def _split_file(path: Path) -> dict[str, str]:
 
 def _apart(cut: Cut) -> Cut:
     """Make each stretch of a video that lies on one side a video of its own."""
-    piece = np.zeros(len(cut.frames), dtype=np.int64)
-    for video in np.unique(cut.frames.videos):
-        rows = _in_time(cut.frames, video)
-        side = cut.test[rows].astype(np.int64) + (2 * cut.drop[rows] if len(cut.drop) else 0)
-        piece[rows] = np.concatenate([[0], np.cumsum(side[1:] != side[:-1])])
-    return _renumber(cut, piece, "part") if piece.any() else cut
+    videos, side = cut.frames.videos, cut.test.astype(np.int64)
+    if len(cut.drop):
+        side = side + 2 * cut.drop
+    order = np.lexsort((cut.frames.frames, videos))
+    turn = np.zeros(len(order), dtype=np.int64)
+    turn[1:] = (np.diff(side[order]) != 0) & (np.diff(videos[order]) == 0)
+    if not turn.any():
+        return cut
+    place, _ = places(cut.frames)
+    turns = np.cumsum(turn)
+    before = turns[np.maximum.accumulate(np.where(place[order] == 0, np.arange(len(order)), 0))]
+    piece = np.empty(len(order), dtype=np.int64)
+    piece[order] = turns - before  # turns since the video began
+    return _renumber(cut, piece, "part")
 
 
 def _renumber(cut: Cut, piece: Ints, word: str) -> Cut:
     """New video ids for (video, piece) in order, frames counted from 0 in each."""
     pairs, ids = np.unique(np.stack([cut.frames.videos, piece]), axis=1, return_inverse=True)
-    ids = ids.reshape(-1)
     cut_up = set(pairs[0][pairs[1] > 0].tolist())
     names = {k: cut.video_name(v) + (f" {word} {p + 1}" if v in cut_up else "")
              for k, (v, p) in enumerate(pairs.T.tolist())}
-    position = np.zeros(len(ids), dtype=np.int64)
-    for k in range(pairs.shape[1]):
-        rows = np.flatnonzero(ids == k)
-        position[rows[np.argsort(cut.frames.frames[rows], kind="stable")]] = np.arange(len(rows))
-    return replace(cut, frames=replace(cut.frames, videos=ids, frames=position), video_names=names)
+    frames = replace(cut.frames, videos=ids.reshape(-1))
+    return replace(cut, frames=replace(frames, frames=places(frames)[0]), video_names=names)
