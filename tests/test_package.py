@@ -15,12 +15,15 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import verse
+from verse.backbones.plastic import Head, Plastic
 from verse.types import VerseError
 
 HEAVY = ("torch", "numpy", "onnxruntime", "rich", "PIL", "fastapi", "matplotlib", "ray")
@@ -135,6 +138,23 @@ def test_the_examples_of_the_readme_run(root: Path, photos: Path) -> None:
         for example in examples:
             exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
     assert "mug" in out.getvalue()
+
+
+def test_the_examples_for_contributors_work(root: Path) -> None:
+    names: dict[str, Any] = {"__name__": "contributing"}
+    for example in python_examples(root / "CONTRIBUTING.md"):
+        exec(compile(example, "CONTRIBUTING.md", "exec"), names)
+
+    F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
+    learner = names["Cautious"](F, names["Sticky"](10))
+    for t in range(60):
+        learner.learn_one(torch.eye(2)[t % 2], t % 2)
+    assert [learner.predict_one(z) for z in torch.eye(2)] == [0, 1]
+    assert learner.memory.all().y.tolist() == [0, 1] * 5
+
+    dataset = names["load"]()
+    assert (len(dataset.train), len(dataset.test)) == (20, 20)
+    assert dataset.train.read(10).max() == 80
 
 
 def test_the_links_of_the_readme_exist(root: Path) -> None:
