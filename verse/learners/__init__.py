@@ -27,9 +27,13 @@ __all__ = ["VERSE", "FineTune", "Learner", "TinyER", "Traits", "build", "get", "
 
 Factory = type[Learner] | Variant
 
-_LEARNERS: dict[str, Factory] = {learner.name: learner for learner in (VERSE, FineTune, TinyER)} | {
-    variant.name: variant for variant in VARIANTS
-}
+_CLASSES: tuple[type[Learner], ...] = (
+    VERSE,
+    FineTune,
+    TinyER,
+)
+_LEARNERS: dict[str, Factory] = {learner.name: learner for learner in _CLASSES}
+_LEARNERS |= {variant.name: variant for variant in VARIANTS}
 
 
 def names() -> list[str]:
