@@ -88,12 +88,12 @@ def from_bytes(content: bytes, origin: str) -> tuple[dict[str, Tensor], dict[str
         metadata = json.loads(content[8 : 8 + length])["__metadata__"]
         text, checksum = metadata["verse"], metadata["sha256"]
         document: dict[str, Any] = json.loads(text)
+        version = int(document["format"])
     except (SafetensorError, struct.error, KeyError, ValueError) as error:
         raise BadState(f"{origin} is damaged, cut short or no verse checkpoint: {error}") from error
-    if document["format"] > FORMAT:
+    if version > FORMAT:
         raise BadState(
-            f"{origin} has format {document['format']}, this program reads up to {FORMAT}: "
-            "upgrade verse"
+            f"{origin} has format {version}, this program reads up to {FORMAT}: upgrade verse"
         )
     if _checksum(tensors, text) != checksum:
         raise BadState(f"{origin} is damaged: its checksum does not match its content")

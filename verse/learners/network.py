@@ -112,24 +112,34 @@ class Net(Vector):
 
     def grow_to(self, n: int) -> None:
         """Make room for ``n`` outputs; new rows are zero."""
-        self.n = n
+        if n == self.n:
+            return
         layout = layout_of(self.module, n)
         if layout != self.layout:
             self.move_to(layout)
+            self.n = n
             self._bind()
-        self.module.head.n = n
+        self._set_outputs(n)
+
+    def _set_outputs(self, n: int) -> None:
+        self.n = self.module.head.n = n
+        # ``gradient`` writes live rows only; a row that was live and is no more must not linger
+        self._weight_grad[n:].zero_()
+        self._bias_grad[n:].zero_()
 
     def mark(self) -> Any:
         return super().mark(), self.n, self.stats.clone() if self.trains_norms else None
 
     def undo(self, mark: Any) -> None:
-        vector, self.n, stats = mark
+        vector, n, stats = mark
         if stats is not None:
             self.stats.copy_(stats)
         if vector[1] is not self.data:
             super().undo(vector)
+            self.n = n
             self._bind()
-        self.module.head.n = self.n
+        if n != self.n:
+            self._set_outputs(n)
 
     def copy(self) -> Net:
         """An independent network with the same parameters."""

@@ -1,0 +1,29 @@
+"""Every registered learner passes every check; a learner added to the registry is tested here."""
+
+from __future__ import annotations
+
+import pytest
+
+from verse import learners
+from verse.checks import LEARNER_CHECKS
+from verse.backbones.plastic import Plastic
+from verse.learners.base import Learner
+from verse.memory.base import Memory
+
+# Offline keeps the whole stream on purpose: it is the upper bound of a comparison.
+EXEMPT = {("offline", "check_capacity_never_exceeded")}
+# Rates that suit the checks' tiny networks; everything else is the default.
+QUICK = {"lr": 0.1, "beta": 0.1, "epochs": 3}
+
+
+@pytest.mark.parametrize("check", LEARNER_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("name", learners.names())
+def test_learner(name: str, check) -> None:
+    if (name, check.__name__) in EXEMPT:
+        pytest.skip("exempt: keeps the whole stream by definition")
+    settings = {k: v for k, v in QUICK.items() if k in learners.settings(name)}
+
+    def make(F: Plastic, memory: Memory, seed: int) -> Learner:
+        return learners.build(name, F, memory, seed=seed, **settings)
+
+    check(make)

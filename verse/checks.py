@@ -1,0 +1,474 @@
+"""The conformance suite: what must hold for any learner and any memory.
+
+Authors of new ones run it against theirs::
+
+    from verse.checks import check_learner
+    check_learner(lambda F, memory, seed: MyLearner(F, memory, seed=seed))
+
+Every check is a function ``check_…(make)`` that raises ``AssertionError``; ``LEARNER_CHECKS`` and
+``MEMORY_CHECKS`` list them, so that a test runner can show each by its name.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from verse.backbones.plastic import Head, Plastic
+from verse.learners.base import Learner
+from verse.memory.base import Memory
+from verse.memory.class_balanced import ClassBalanced
+from verse.types import Refused
+
+LearnerMaker = Callable[[Plastic, Memory, int], Learner]
+MemoryMaker = Callable[[int, int], Memory]
+Stream = list[tuple[Tensor, int]]
+
+CAPACITY = 24
+
+
+# ---- small worlds ---------------------------------------------------------------------------
+
+
+class _Body(nn.Module):
+    """A convolution, a normalisation and a pooling: the parts real plastic networks are made of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(4, 6, 1, bias=False)
+        self.norm = nn.BatchNorm2d(6)
+
+    def forward(self, z: Tensor) -> Tensor:
+        return torch.relu(self.norm(self.conv(z))).mean((2, 3))
+
+
+def small_network(kind: str = "conv", seed: int = 0) -> Plastic:
+    """A plastic network of a few hundred parameters: "conv" on 4×3×3 maps, "linear" on 6 values."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if kind == "linear":
+            return Plastic(nn.Identity(), Head(6), z_shape=(6,))
+        return Plastic(_Body(), Head(6), z_shape=(4, 3, 3), channels_last=True)
+
+
+def small_stream(F: Plastic, classes: int = 3, each: int = 12, seed: int = 0) -> Stream:
+    """Separable clusters, class after class."""
+    generator = torch.Generator().manual_seed(seed)
+    centres = 2.0 * torch.randn(classes, *F.z_shape, generator=generator)
+    return [
+        (centres[y] + 0.3 * torch.randn(F.z_shape, generator=generator), 10 + y)
+        for y in range(classes)
+        for _ in range(each)
+    ]
+
+
+def _learner(make: LearnerMaker, F: Plastic | None = None, seed: int = 0) -> Learner:
+    return make(F or small_network(), ClassBalanced(CAPACITY, seed=seed), seed)
+
+
+def _learn(learner: Learner, stream: Stream) -> None:
+    for z, y in stream:
+        learner.learn_one(z, y)
+
+
+def _frozen(learner: Learner) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in learner.state().items()}
+
+
+def _same(a: dict[str, Tensor], b: dict[str, Tensor], what: str) -> None:
+    assert a.keys() == b.keys(), f"{what}: other entries in the state: {a.keys() ^ b.keys()}"
+    for name in a:
+        equal = a[name].shape == b[name].shape and a[name].dtype == b[name].dtype
+        bits_a, bits_b = (t.contiguous().reshape(-1).view(torch.uint8) for t in (a[name], b[name]))
+        assert equal and torch.equal(bits_a, bits_b), f"{what}: {name} differs"
+
+
+# ---- learners -------------------------------------------------------------------------------
+
+
+def check_predicts_before_learning(make: LearnerMaker) -> None:
+    """Before the first sample the answer is None and there are no probabilities."""
+    learner = _learner(make)
+    z = torch.zeros(learner.F.z_shape)
+    assert learner.predict_one(z) is None
+    assert learner.predict_proba_one(z) == {}
+    assert learner.predict_many(z.unsqueeze(0)) == [None]
+
+
+def check_prediction_changes_nothing(make: LearnerMaker) -> None:
+    """Predicting, in any form, leaves the whole state as it was."""
+    learner = _learner(make)
+    stream = small_stream(learner.F)
+    _learn(learner, stream[:20])
+    learner.consolidate()
+    before = _frozen(learner)
+    Z = torch.stack([z for z, _ in stream])
+    first = learner.predict_proba_many(Z)
+    learner.predict_one(Z[0])
+    learner.predict_proba_one(Z[0])
+    learner.predict_many(Z)
+    assert torch.equal(first, learner.predict_proba_many(Z)), "two equal questions, two answers"
+    _same(before, _frozen(learner), "after predicting")
+
+
+def check_inputs_unchanged(make: LearnerMaker) -> None:
+    """The feature handed over is not written to, and later changes to it have no effect."""
+    learner, twin = _learner(make), _learner(make)
+    stream = small_stream(learner.F, classes=2, each=5)
+    for z, y in stream:
+        mine, before = z.clone(), z.clone()
+        learner.learn_one(mine, y)
+        assert torch.equal(mine, before), "learn_one wrote to its input"
+        mine.fill_(7.0)
+        twin.learn_one(z, y)
+    _same(_frozen(learner), _frozen(twin), "after overwriting inputs")
+
+
+def check_probabilities(make: LearnerMaker) -> None:
+    """Probabilities are finite, not negative, and sum to one over the classes seen."""
+    learner = _learner(make)
+    for z, y in small_stream(learner.F, classes=2, each=6):
+        learner.learn_one(z, y)
+        p = learner.predict_proba_one(z)
+        assert set(p) == set(learner.labels)
+        assert all(math.isfinite(v) and v >= 0 for v in p.values())
+        assert abs(sum(p.values()) - 1) < 1e-4
+
+
+def check_new_class_midstream(make: LearnerMaker) -> None:
+    """Classes arrive at any time and in any order of labels; outputs follow order of arrival."""
+    learner = _learner(make)
+    z = torch.randn(learner.F.z_shape, generator=torch.Generator().manual_seed(1))
+    order = [5, 3, 99, 0, *range(200, 216)]  # more than one allocation of the head
+    for t, y in enumerate(order):
+        learner.learn_one(z + t, y)
+        assert learner.labels == order[: t + 1]
+        learner.learn_one(z, order[0])
+        assert learner.predict_one(z) in order[: t + 1]
+
+
+def check_same_seed_same_weights(make: LearnerMaker) -> None:
+    """Everything random comes from the seed."""
+    a, b = _learner(make, seed=3), _learner(make, seed=3)
+    torch.manual_seed(1)
+    _learn(a, small_stream(a.F))
+    a.consolidate()
+    torch.manual_seed(2)
+    _learn(b, small_stream(b.F))
+    b.consolidate()
+    _same(_frozen(a), _frozen(b), "same seed")
+
+
+def check_clone_independent(make: LearnerMaker) -> None:
+    """A copy learns on its own; the original does not notice."""
+    learner = _learner(make)
+    stream = small_stream(learner.F)
+    _learn(learner, stream[:20])
+    twin = _learner(make)
+    twin.load_state(_frozen(learner))
+    before = _frozen(learner)
+    _learn(twin, stream[20:])
+    _same(before, _frozen(learner), "after its copy learned")
+
+
+def check_exact_resume(make: LearnerMaker) -> None:
+    """Saved at any step, loaded elsewhere, continued: no bit differs from never having stopped."""
+    F = small_network()
+    stream = small_stream(F, classes=18, each=3)
+    whole = _learner(make, F)
+    stops = {0, 1, 7, 31, 48, 50, 53}
+    saved: dict[int, dict[str, Tensor]] = {}
+    for t, (z, y) in enumerate(stream):
+        if t in stops:
+            saved[t] = _frozen(whole)
+        whole.learn_one(z, y)
+    whole.consolidate()
+    for t, state in saved.items():
+        resumed = _learner(make, F, seed=0)
+        # unaligned storage, as tensors read from a file have
+        resumed.load_state({k: _unaligned(v) for k, v in state.items()})
+        _same(state, _frozen(resumed), f"loaded at step {t}")
+        _learn(resumed, stream[t:])
+        resumed.consolidate()
+        _same(_frozen(whole), _frozen(resumed), f"resumed at step {t}")
+
+
+def _unaligned(t: Tensor) -> Tensor:
+    raw = torch.zeros(t.numel() + 1, dtype=t.dtype)
+    raw[1:] = t.reshape(-1)
+    return raw[1:].view(t.shape)
+
+
+def check_capacity_never_exceeded(make: LearnerMaker) -> None:
+    """The memory holds at most what its budget says, at every step."""
+    learner = _learner(make)
+    for z, y in small_stream(learner.F, classes=4, each=15):
+        learner.learn_one(z, y)
+        if learner.memory is not None:
+            assert len(learner.memory) <= learner.memory.limit
+
+
+def check_learns_separable_stream(make: LearnerMaker) -> None:
+    """Two far clusters, alternating, 60 samples: at least 9 of 10 right."""
+    F = small_network()
+    learner = _learner(make, F)
+    stream = small_stream(F, classes=2, each=30)
+    mixed = [s for pair in zip(stream[:30], stream[30:], strict=True) for s in pair]
+    for _ in range(3):
+        _learn(learner, mixed)
+    learner.consolidate()
+    answers = learner.predict_many(torch.stack([z for z, _ in mixed]))
+    right = sum(a == y for a, (_, y) in zip(answers, mixed, strict=True))
+    assert right >= 0.9 * len(mixed), f"{right} of {len(mixed)} right on two separable clusters"
+
+
+def check_survives_exception(make: LearnerMaker) -> None:
+    """An error or Ctrl-C in any gradient of a step leaves everything as it was."""
+    for kind in (RuntimeError, KeyboardInterrupt):
+        for failing in range(3):  # the first, second and third gradient of the step
+            learner = _learner(make)
+            stream = small_stream(learner.F)
+            _learn(learner, stream[:20])
+            before = _frozen(learner)
+            with _failing_gradient(failing, kind) as failed:
+                try:
+                    learner.learn_one(stream[20][0], 777)  # a new class: growth is undone too
+                except kind:
+                    assert failed
+            if not failed:  # the method computes fewer gradients
+                continue
+            _same(before, _frozen(learner), f"after {kind.__name__} in gradient {failing + 1}")
+            twin = _learner(make)
+            _learn(twin, stream[:20])
+            for each in (learner, twin):
+                _learn(each, stream[20:])
+            _same(_frozen(twin), _frozen(learner), "going on after an exception")
+
+
+class _failing_gradient:
+    """Make the n-th gradient computation inside the block raise."""
+
+    def __init__(self, nth: int, error: type[BaseException]) -> None:
+        self.nth, self.error = nth, error
+        self.failed: list[bool] = []
+
+    def __enter__(self) -> list[bool]:
+        from verse.learners.network import Net
+
+        self.cls, self.original, count = Net, Net.gradient, 0
+
+        def gradient(net: Net, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
+            nonlocal count
+            count += 1
+            result = self.original(net, *args, **kwargs)  # type: ignore[arg-type]
+            if count == self.nth + 1:
+                self.failed.append(True)
+                raise self.error("made to fail")
+            return result
+
+        Net.gradient = gradient  # type: ignore[method-assign,assignment]
+        return self.failed
+
+    def __exit__(self, *_: object) -> None:
+        self.cls.gradient = self.original  # type: ignore[method-assign]
+
+
+def check_refuses_nonfinite(make: LearnerMaker) -> None:
+    """A feature with NaN or infinity is refused and leaves no trace."""
+    learner = _learner(make)
+    stream = small_stream(learner.F)
+    _learn(learner, stream[:10])
+    before = _frozen(learner)
+    for bad in (math.nan, math.inf, -math.inf):
+        z = stream[10][0].clone()
+        z.view(-1)[0] = bad
+        try:
+            learner.learn_one(z, 777)
+        except Refused:
+            pass
+        else:
+            raise AssertionError(f"a feature with {bad} was learned")
+        _same(before, _frozen(learner), f"after a feature with {bad}")
+
+
+def check_one_class_one_sample(make: LearnerMaker) -> None:
+    """One sample is enough to answer; one class alone is learned without trouble."""
+    learner = _learner(make)
+    stream = small_stream(learner.F, classes=1)
+    learner.learn_one(*stream[0])
+    assert learner.predict_one(stream[0][0]) == stream[0][1]
+    _learn(learner, stream[1:])
+    learner.consolidate()
+    assert learner.predict_one(stream[0][0]) == stream[0][1]
+    assert all(bool(torch.isfinite(t).all()) for t in learner.state().values())
+
+
+def check_float16_memory(make: LearnerMaker) -> None:
+    """A memory that stores half precision works and resumes exactly."""
+    F = small_network()
+    stream = small_stream(F)
+    a, b = (make(F, ClassBalanced(CAPACITY, dtype="float16"), 0) for _ in range(2))
+    _learn(a, stream[:15])
+    b.load_state(_frozen(a))
+    _learn(a, stream[15:])
+    _learn(b, stream[15:])
+    _same(_frozen(a), _frozen(b), "resumed with a half-precision memory")
+
+
+def check_linear_network(make: LearnerMaker) -> None:
+    """A network that is a head alone, on plain feature vectors."""
+    F = small_network("linear")
+    learner = _learner(make, F)
+    stream = small_stream(F)
+    _learn(learner, stream)
+    learner.consolidate()
+    assert learner.predict_one(stream[0][0]) in learner.labels
+
+
+def check_forget(make: LearnerMaker) -> None:
+    """A forgotten class never answers again, leaves memory, and the learner goes on."""
+    learner = _learner(make)
+    stream = small_stream(learner.F)
+    _learn(learner, stream)
+    learner.consolidate()
+    gone = stream[0][1]
+    learner.forget(gone)
+    Z = torch.stack([z for z, _ in stream])
+    assert gone not in learner.predict_many(Z)
+    assert gone not in learner.predict_proba_one(Z[0])
+    if learner.memory is not None:
+        assert learner.labels.index(gone) not in learner.memory.counts()
+    _learn(learner, stream[12:])
+    learner.consolidate()
+    assert gone not in learner.predict_many(Z)
+    _learn(learner, stream[:2])  # the label may come back as a new class
+    assert learner.labels.count(gone) == 2
+
+
+def check_settings_rebuild(make: LearnerMaker) -> None:
+    """The constructor's keyword arguments are kept under their names."""
+    learner = _learner(make)
+    for name, value in learner.settings().items():
+        assert getattr(learner, name) == value
+    assert copy.deepcopy(learner.settings()) == learner.settings()
+
+
+LEARNER_CHECKS: tuple[Callable[[LearnerMaker], None], ...] = (
+    check_predicts_before_learning,
+    check_prediction_changes_nothing,
+    check_inputs_unchanged,
+    check_probabilities,
+    check_new_class_midstream,
+    check_same_seed_same_weights,
+    check_clone_independent,
+    check_exact_resume,
+    check_capacity_never_exceeded,
+    check_learns_separable_stream,
+    check_survives_exception,
+    check_refuses_nonfinite,
+    check_one_class_one_sample,
+    check_float16_memory,
+    check_linear_network,
+    check_forget,
+    check_settings_rebuild,
+)
+
+
+def check_learner(make: LearnerMaker) -> None:
+    """Run the whole suite for one learner; ``make(F, memory, seed)`` builds it.
+
+    >>> from verse.learners import TinyER
+    >>> check_learner(lambda F, memory, seed: TinyER(F, memory, lr=0.1, seed=seed))
+    """
+    for check in LEARNER_CHECKS:
+        check(make)
+
+
+# ---- memories -------------------------------------------------------------------------------
+
+
+def _offers(classes: int, n: int, seed: int = 0) -> Iterator[tuple[Tensor, int]]:
+    generator = torch.Generator().manual_seed(seed)
+    for t in range(n):
+        y = int(torch.randint(classes, (1,), generator=generator))
+        yield torch.full((3,), float(t)), y
+
+
+def _memory(make: MemoryMaker, capacity: int = 8, seed: int = 0) -> Memory:
+    memory = make(capacity, seed)
+    memory.allocate(torch.device("cpu"), z=(3,))
+    return memory
+
+
+def check_memory_bounded(make: MemoryMaker) -> None:
+    """Never more than the budget, for a budget of one as for a large one."""
+    for capacity in (1, 5, 64):
+        memory = _memory(make, capacity)
+        for z, y in _offers(4, 200):
+            memory.welcome(4)
+            memory.add(z, y)
+            assert len(memory) <= capacity
+        assert sum(memory.counts().values()) == len(memory)
+
+
+def check_memory_draws(make: MemoryMaker) -> None:
+    """A draw has min(n, len) different items, all of them in memory."""
+    memory = _memory(make)
+    assert len(memory.sample(4)) == 0
+    for t, (z, y) in enumerate(_offers(3, 30)):
+        memory.add(z, y)
+        index = memory.draw(4)
+        assert len(index) == min(4, len(memory)) and len(set(index.tolist())) == len(index)
+        batch = memory.sample(4)
+        assert batch.z.dtype == torch.float32 and bool((batch.z <= t).all())
+
+
+def check_memory_resume(make: MemoryMaker) -> None:
+    """Saved and loaded at any moment, it goes on choosing and drawing the same."""
+    offers = list(_offers(5, 80))
+    for stop in (0, 3, 8, 40):
+        a, b = _memory(make), _memory(make, seed=9)
+        for z, y in offers[:stop]:
+            a.add(z, y)
+            a.sample(2)
+        b.load_state({k: v.clone() for k, v in a.state().items()})
+        for z, y in offers[stop:]:
+            assert a.add(z, y) == b.add(z, y)
+            assert torch.equal(a.draw(3), b.draw(3))
+        _same(a.state(), b.state(), f"memory resumed at {stop}")
+
+
+def check_memory_discard(make: MemoryMaker) -> None:
+    """Discarding a class removes all of it and nothing else, and the memory goes on."""
+    memory = _memory(make)
+    for z, y in _offers(3, 30):
+        memory.add(z, y)
+    counts = memory.counts()
+    gone = next(iter(counts))
+    assert memory.discard(gone) == counts.pop(gone)
+    assert memory.counts() == counts
+    for z, y in _offers(3, 30, seed=1):
+        memory.add(z, y)
+        assert len(memory) <= 8
+
+
+MEMORY_CHECKS: tuple[Callable[[MemoryMaker], None], ...] = (
+    check_memory_bounded,
+    check_memory_draws,
+    check_memory_resume,
+    check_memory_discard,
+)
+
+
+def check_memory(make: MemoryMaker) -> None:
+    """Run the whole suite for one memory; ``make(capacity, seed)`` builds it.
+
+    >>> from verse.memory import Reservoir
+    >>> check_memory(lambda capacity, seed: Reservoir(capacity, seed=seed))
+    """
+    for check in MEMORY_CHECKS:
+        check(make)
