@@ -24,6 +24,7 @@ from PIL import Image
 
 import verse
 from verse.backbones.plastic import Head, Plastic
+from verse.cli.extras import EXTRAS
 from verse.types import VerseError
 
 HEAVY = ("torch", "numpy", "onnxruntime", "rich", "PIL", "fastapi", "matplotlib", "ray")
@@ -175,6 +176,54 @@ def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFi
         capture_output=True,
     )
     return zipfile.ZipFile(next(out.glob("verse-*.whl")))
+
+
+CORE_ALONE = """
+import importlib, pkgutil, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in EXTRAS:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import verse
+from verse.types import MissingExtra
+
+for info in pkgutil.walk_packages(verse.__path__, "verse."):
+    if info.name.startswith(("verse.serve.", "verse.reports.", "verse.compat.")):
+        continue
+    try:
+        importlib.import_module(info.name)
+    except MissingExtra:
+        pass
+"""
+
+
+def test_the_library_imports_without_any_extra() -> None:
+    # torch brings jinja2, so it is never absent
+    names = {module for packages in EXTRAS.values() for module in packages} - {"jinja2"}
+    fresh(f"EXTRAS = {names}\n{CORE_ALONE}")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not os.environ.get("CI"), reason="installs torch anew; set CI=true to run it")
+def test_the_wheel_works_in_an_empty_environment(
+    wheel: zipfile.ZipFile, root: Path, photos: Path
+) -> None:
+    python = photos / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", str(photos / "venv")], check=True)
+    install = [str(python), "-m", "pip", "install", "--quiet"]
+    pins = ["-c", str(root / "constraints.txt")]
+    assert wheel.filename is not None
+    subprocess.run([*install, *pins, wheel.filename], check=True, capture_output=True)
+    example = "\n".join(python_examples(root / "README.md"))
+    done = subprocess.run(
+        [str(python), "-W", "error", "-c", example], check=True, capture_output=True, text=True
+    )
+    assert "mug" in done.stdout
+    subprocess.run([str(photos / "venv" / "bin" / "verse"), "info"], check=True)
 
 
 def test_the_wheel_holds_the_whole_package_and_nothing_else(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from verse import learners
-from verse.checks import LEARNER_CHECKS
 from verse.backbones.plastic import Plastic
+from verse.checks import LEARNER_CHECKS
 from verse.learners.base import Learner
 from verse.memory.base import Memory
 

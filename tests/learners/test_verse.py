@@ -60,7 +60,7 @@ def test_one_step_by_hand() -> None:
         dice = np.random.Generator(np.random.PCG64(0))
         dice.bit_generator.state = learner.memory.random.mark()
 
-        def draw(n):
+        def draw(n, dice=dice):
             return dice.choice(n, size=min(C, n), replace=False, shuffle=False)
 
         n = len(held_y)

@@ -28,7 +28,7 @@ def test_checks(name: str, check) -> None:
 
 
 def test_reservoir_is_uniform() -> None:
-    """Each of 50 samples survives in a reservoir of 10 with probability 1/5 (χ² over 2,000 runs)."""
+    """Each of 50 samples survives in a reservoir of 10 with probability 1/5 (χ², 2,000 runs)."""
     kept = np.zeros(50)
     for seed in range(2000):
         memory = filled(Reservoir(10, seed=seed), [0] * 50, d=1)
