@@ -257,7 +257,7 @@ def test_split_files(tree, tmp_path):
     found = load(tree, f"file:{table}")
     assert (len(found.train), len(found.test)) == (12, 8)
     table.write_text("path,split\ncup,train\nmug/v1,test\n")
-    with pytest.raises(BadData, match="says nothing about mug/v2/0.png"):
+    with pytest.raises(BadData, match=r"says nothing about mug/v2/0\.png"):
         load(tree, f"file:{table}")
     path.write_text(json.dumps({"test": ["cup/v9"]}))
     with pytest.raises(BadData, match="not in the data set: cup/v9"):

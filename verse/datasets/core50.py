@@ -23,7 +23,7 @@ from verse.datasets.official import (
     missing,
     place,
 )
-from verse.types import BadData
+from verse.types import BadData, BadSetting
 
 CATEGORIES = ("plug adapter", "mobile phone", "scissors", "light bulb", "can", "glass", "ball",
               "marker", "cup", "remote control")
@@ -40,7 +40,7 @@ def load(root: str | Path | None = None, fps: int = FPS, download: bool = False,
          progress: Progress | None = None, expect: Expect = EXPECT) -> Dataset:
     """CoRe50 with its 10 categories; ``fps=20`` is the full rate of the paper, ``fps=1`` common."""
     if not 1 <= fps <= FPS or FPS % fps:
-        raise BadData(f"CoRe50 was filmed at {FPS} frames a second; fps divides it: 1, 2, 4, 5, 10")
+        raise BadSetting(f"CoRe50 has {FPS} frames a second; fps is 1, 2, 4, 5, 10 or {FPS}")
     start = place("core50", root)
     found = find(start, lambda folder: (folder / "s1" / "o1").is_dir())
     if found is None and download:

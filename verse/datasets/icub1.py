@@ -39,11 +39,12 @@ def load(root: str | Path | None = None, test: str = "categorization",
         raise BadSetting(f"iCubWorld 1.0 has the test conditions {', '.join(CONDITIONS)}, "
                          f"not {test!r}")
     start = place("icub1", root)
+    found = find(start, lambda folder: all((folder / side).is_dir() for side in ("train", "test"))
+                 and folder.name not in ("human", "robot"))
     hello = find(start, lambda folder: (folder / "human" / "train").is_dir())
-    if hello is not None:
+    if found is None and hello is not None:
         raise BadData(f"{hello} is not iCubWorld 1.0: it has human/train with "
                       f"{len(folders(hello / 'human' / 'train'))} classes. {HELLO} {_what(start)}")
-    found = find(start, lambda folder: (folder / "train").is_dir() and (folder / "test").is_dir())
     if found is None:
         raise missing("iCubWorld 1.0", start, _what(start))
     condition = next((f for f in folders(found / "test") if f.name.lower() == test), None)
