@@ -7,11 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from PIL import Image as Pillow
-
 from verse.datasets.base import Image, Source
-from verse.types import BadData, BadImage
+from verse.images import rgb
+from verse.types import BadData
 
 IMAGES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff"})
 FILMS = frozenset({".mp4", ".avi", ".mov", ".mkv", ".webm", ".m4v", ".mpg", ".mpeg"})
@@ -50,21 +48,6 @@ def images(files: Sequence[Path]) -> list[Path]:
     return [path for path in files if path.suffix.lower() in IMAGES]
 
 
-def read_image(path: Path) -> Image:
-    """One image file as RGB [height, width, 3] uint8, or ``BadImage`` that says what is wrong."""
-    try:
-        with Pillow.open(path) as image:
-            return np.asarray(image.convert("RGB"), dtype=np.uint8)
-    except FileNotFoundError:
-        raise BadImage(f"{path}: the file is gone") from None
-    except PermissionError:
-        raise BadImage(f"{path}: the file may not be read (permissions)") from None
-    except Exception as error:  # damaged files raise almost anything from the decoders
-        size = path.stat().st_size
-        what = "the file is empty" if not size else f"not a readable image ({error})"
-        raise BadImage(f"{path}: {what}") from None
-
-
 class Files(Source):
     """Image files under one root, one frame each.
 
@@ -81,7 +64,7 @@ class Files(Source):
         return self.root / self.relative[i]
 
     def read(self, i: int) -> Image:
-        return read_image(self.path(i))
+        return rgb(self.path(i))
 
     def key(self, i: int) -> str:
         path = self.path(i)
