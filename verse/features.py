@@ -1,0 +1,319 @@
+"""Frame → z: G once per frame, kept on disk under the identity of the frame and of G.
+
+A store holds the features of one G (weights, split, preprocessing, engine, number format) in chunk
+files: 16-byte frame identities, then the features. A chunk gets its name only when it is complete,
+so that a killed run loses one chunk, and any number of processes may fill a store together: each
+takes missing chunks at random and looks again before the next. Subsets (another split, every n-th
+frame) find what is there, and a changed file is computed anew, because frames are found one by one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from verse.backbones.base import Backbone, Extractor
+from verse.backbones.weights import cache_directory
+from verse.checkpoint import write_atomic
+from verse.datasets.base import DataWarning, Frames
+from verse.types import BadData, BadImage, BadSetting
+
+Ints = npt.NDArray[np.int64]
+Progress = Callable[[int, int], None]
+"""Called with (frames done, frames in all)."""
+
+DTYPES: dict[str, np.dtype[np.floating]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
+BATCH = 32
+CHUNK_BYTES = 16 << 20
+KEY_BYTES = 16
+READERS = 2
+STALE_SECONDS = 3600.0
+
+
+class Features:
+    """The features of the frames that could be read; ``features[indices]`` is float32 [n, …].
+
+    >>> from verse.backbones import identity
+    >>> from verse.datasets.base import Source
+    >>> class Grey(Source):
+    ...     def read(self, i):
+    ...         return np.full(3, i, np.uint8)
+    ...     def key(self, i):
+    ...         return f"grey {i}"
+    >>> frames = Frames([0, 1], [0, 1], [0, 0], Grey())
+    >>> Features.of(frames, identity(3), cache=False)[np.array([1])]
+    tensor([[1., 1., 1.]])
+    """
+
+    def __init__(
+        self, frames: Frames, read: Callable[[Ints], Tensor], skipped: dict[int, str]
+    ) -> None:
+        self.frames = frames
+        self.skipped = skipped  # frame of the original side → why it cannot be read
+        self._read = read
+
+    @classmethod
+    def of(
+        cls,
+        frames: Frames,
+        backbone: Backbone,
+        *,
+        dtype: str = "float32",
+        cache: bool = True,
+        strict: bool = False,
+        folder: Path | None = None,
+        progress: Progress | None = None,
+    ) -> Features:
+        """Compute what is not on disk yet; without ``cache`` compute on every access instead.
+
+        Images that cannot be read are left out with a warning, or refused with ``strict``.
+        """
+        if dtype not in DTYPES:
+            raise BadSetting(f"features are kept as {' or '.join(DTYPES)}, not {dtype!r}")
+        bad: dict[int, str] = {}
+        note = _refuse if strict else bad.__setitem__
+        if cache:
+            store = Store(_store_folder(folder, backbone, dtype), backbone.G.z_shape, dtype)
+            keys = [_digest(frames.key(i)) for i in range(len(frames))]
+            _fill(store, frames, keys, backbone.G, note, progress)
+            place = store.places(keys)
+            good = [i for i, key in enumerate(keys) if key in place]
+            chunk = np.array([place[keys[i]][0] for i in good], dtype=np.int64)
+            row = np.array([place[keys[i]][1] for i in good], dtype=np.int64)
+            kept = _kept(frames, good, bad)
+            return cls(kept, lambda at: store.rows(chunk[at], row[at]), bad)
+        _scan(frames, note, progress)
+        kept = _kept(frames, [i for i in range(len(frames)) if i not in bad], bad)
+        return cls(kept, lambda at: _computed(kept, at, backbone.G, dtype), bad)
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __getitem__(self, index: Ints) -> Tensor:
+        return self._read(np.asarray(index, dtype=np.int64))
+
+
+class Store:
+    """Chunk files of one G, read through memory maps.
+
+    >>> import tempfile
+    >>> store = Store(Path(tempfile.mkdtemp()), (2,), "float32")
+    >>> store.add([b"0123456789abcdef"], torch.ones(1, 2))
+    >>> store.places([b"0123456789abcdef"])
+    {b'0123456789abcdef': (0, 0)}
+    """
+
+    def __init__(self, folder: Path, z_shape: tuple[int, ...], dtype: str) -> None:
+        self.folder, self.z_shape = folder, z_shape
+        self.dtype: np.dtype[np.floating] = DTYPES[dtype]
+        self.row_bytes = int(np.prod(z_shape)) * self.dtype.itemsize
+        self._paths: list[Path] = []
+        self._known: set[str] = set()
+        self._lengths: list[int] = []
+        self._place: dict[bytes, tuple[int, int]] = {}  # identity → (chunk, row)
+        self._map = lru_cache(maxsize=128)(self._open)  # each open map holds a file descriptor
+        folder.mkdir(parents=True, exist_ok=True)
+        self._sweep()
+
+    def look(self) -> None:
+        """Take notice of chunks that have appeared, from this process or another."""
+        for path in sorted(self.folder.glob("*.z")):
+            if path.name not in self._known:
+                n, rest = divmod(path.stat().st_size, KEY_BYTES + self.row_bytes)
+                if rest:
+                    warnings.warn(f"{path} is damaged and left aside", DataWarning, stacklevel=2)
+                    n = 0
+                with open(path, "rb") as file:
+                    for row in range(n):
+                        self._place[file.read(KEY_BYTES)] = (len(self._paths), row)
+                self._paths.append(path)
+                self._lengths.append(n)
+                self._known.add(path.name)
+
+    def places(self, keys: Sequence[bytes]) -> dict[bytes, tuple[int, int]]:
+        """Identity → (chunk, row) of the frames that are there."""
+        self.look()
+        return {key: self._place[key] for key in keys if key in self._place}
+
+    def add(self, keys: Sequence[bytes], z: Tensor) -> None:
+        """Write one chunk, all or nothing."""
+        joined = b"".join(keys)
+        path = self.folder / f"{hashlib.sha256(joined).hexdigest()[:32]}.z"
+        try:
+            write_atomic(path, joined + z.numpy().astype(self.dtype).tobytes())
+        except OSError as error:
+            raise BadSetting(
+                f"features cannot be kept in {self.folder} ({error}): set VERSE_CACHE to a folder "
+                "with space, or run without cache (--no-cache)"
+            ) from error
+
+    def rows(self, chunk: Ints, row: Ints) -> Tensor:
+        """Features [n, …] in storage of their own: bits of a matrix product depend on alignment."""
+        out = torch.empty(len(chunk), *self.z_shape)
+        into = out.numpy()
+        for j, (c, r) in enumerate(zip(chunk.tolist(), row.tolist(), strict=True)):
+            into[j] = self._map(c)[r]
+        return out
+
+    def _open(self, chunk: int) -> npt.NDArray[np.floating]:
+        n = self._lengths[chunk]
+        return np.memmap(
+            self._paths[chunk],
+            self.dtype,
+            mode="r",
+            offset=n * KEY_BYTES,
+            shape=(n, *self.z_shape),
+        )
+
+    def _sweep(self) -> None:
+        """Remove unfinished files that a killed process left long ago."""
+        for path in self.folder.glob(".*.part"):
+            try:
+                if time.time() - path.stat().st_mtime > STALE_SECONDS:
+                    path.unlink()
+            except FileNotFoundError:  # another process was faster
+                pass
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()[:KEY_BYTES]
+
+
+def _store_folder(folder: Path | None, backbone: Backbone, dtype: str) -> Path:
+    about = {
+        "backbone": backbone.name,
+        "at": backbone.at,
+        "key": backbone.key,
+        "engine": backbone.G.engine,
+        "z_shape": backbone.G.z_shape,
+        "dtype": dtype,
+    }
+    text = json.dumps(about, sort_keys=True)
+    name = f"{backbone.name}-{backbone.at}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    place = (cache_directory() if folder is None else folder) / "features" / name
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if not (place / "about.json").exists():
+            write_atomic(place / "about.json", text.encode())
+    except OSError as error:
+        raise BadSetting(
+            f"features cannot be kept in {place} ({error}): set VERSE_CACHE to a folder that can "
+            "be written, or run without cache (--no-cache)"
+        ) from error
+    return place
+
+
+def _fill(
+    store: Store,
+    frames: Frames,
+    keys: Sequence[bytes],
+    G: Extractor,
+    note: Callable[[int, str], None],
+    progress: Progress | None,
+) -> None:
+    """Compute the features that the store does not have."""
+    place = store.places(keys)
+    first = {key: i for i, key in reversed(list(enumerate(keys)))}  # equal frames: once
+    missing = np.array([i for key, i in first.items() if key not in place], dtype=np.int64)
+    size = max(BATCH, min(16 * BATCH, CHUNK_BYTES // store.row_bytes // BATCH * BATCH))
+    chunks = [missing[a : a + size] for a in range(0, len(missing), size)]
+    total, done = len(first), len(first) - len(missing)
+    if progress is not None:
+        progress(done, total)
+    pick = random.SystemRandom()
+    while chunks:
+        chunk = chunks.pop(pick.randrange(len(chunks)))
+        there = store.places([keys[i] for i in chunk])
+        done += len(there)
+        parts, good = [], []
+        for rows, inputs in _batches(frames, [i for i in chunk if keys[i] not in there], G, note):
+            parts.append(G.run(inputs))
+            good += [keys[i] for i in rows]
+            done += len(rows)
+            if progress is not None:
+                progress(done, total)
+        if good:
+            store.add(good, torch.cat(parts))
+
+
+def _batches(
+    frames: Frames, indices: Sequence[int], G: Extractor, note: Callable[[int, str], None]
+) -> Iterator[tuple[list[int], npt.NDArray[np.generic]]]:
+    """Prepared inputs in batches; threads read the next batch while G runs."""
+    with ThreadPoolExecutor(READERS) as pool:
+        blocks = [indices[a : a + BATCH] for a in range(0, len(indices), BATCH)]
+        ahead = [pool.submit(_prepared, frames, block, G) for block in blocks[:READERS]]
+        for k in range(len(blocks)):
+            rows, inputs, reasons = ahead.pop(0).result()
+            if k + READERS < len(blocks):
+                ahead.append(pool.submit(_prepared, frames, blocks[k + READERS], G))
+            for i, reason in reasons.items():
+                note(i, reason)
+            if rows:
+                yield rows, np.stack(inputs)
+
+
+def _prepared(
+    frames: Frames, block: Sequence[int], G: Extractor
+) -> tuple[list[int], list[npt.NDArray[np.generic]], dict[int, str]]:
+    rows, inputs, reasons = [], [], {}
+    for i in block:
+        try:
+            inputs.append(G.preprocess(frames.read(int(i))))
+            rows.append(int(i))
+        except BadImage as error:
+            reasons[int(i)] = str(error)
+    return rows, inputs, reasons
+
+
+def _scan(frames: Frames, note: Callable[[int, str], None], progress: Progress | None) -> None:
+    """Find the frames that cannot be read, so that results are the same as with a cache."""
+
+    def reason(i: int) -> str | None:
+        try:
+            frames.read(i)
+        except BadImage as error:
+            return str(error)
+        return None
+
+    with ThreadPoolExecutor(READERS) as pool:
+        for i, why in enumerate(pool.map(reason, range(len(frames)), chunksize=BATCH)):
+            if why is not None:
+                note(i, why)
+            if progress is not None and (i % BATCH == 0 or i + 1 == len(frames)):
+                progress(i + 1, len(frames))
+
+
+def _computed(frames: Frames, at: Ints, G: Extractor, dtype: str) -> Tensor:
+    parts = [G.run(x) for _, x in _batches(frames, at.tolist(), G, _refuse)]
+    z = torch.cat(parts) if parts else torch.empty(0, *G.z_shape)
+    return z.half().float() if dtype == "float16" else z
+
+
+def _refuse(_: int, reason: str) -> None:
+    raise BadImage(reason)
+
+
+def _kept(frames: Frames, good: Sequence[int], bad: dict[int, str]) -> Frames:
+    first = bad[min(bad)] if bad else ""
+    if bad and not good:
+        raise BadData(f"none of the {len(frames)} images can be read; the first: {first}")
+    if bad:
+        warnings.warn(
+            f"{len(bad)} of {len(frames)} images cannot be read and are left out; the first: {first}",
+            DataWarning,
+            stacklevel=3,
+        )
+    return frames.take(np.array(good, dtype=np.int64)) if bad else frames
