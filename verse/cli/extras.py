@@ -7,7 +7,7 @@ from verse.types import MissingExtra
 EXTRAS = {
     "serve": {
         "fastapi": "fastapi",
-        "httpx": "httpx",
+        "httpx2": "httpx2",
         "prometheus_client": "prometheus-client",
         "python_multipart": "python-multipart",
         "uvicorn": "uvicorn",
