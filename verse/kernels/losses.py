@@ -50,6 +50,43 @@ def mse(target: Tensor, weight: float = 1.0) -> Loss:
     return loss
 
 
+def ragged_mse(target: Tensor, width: Tensor, weight: float = 1.0) -> Loss:
+    """weight × mean of (s − target)² over the first ``width[i]`` outputs of every row i.
+
+    For targets [n, W] stored when the network had fewer outputs than now; what is right of
+    ``width`` is never looked at.
+
+    >>> loss = ragged_mse(torch.zeros(2, 4), torch.tensor([1.0, 2.0]))
+    >>> value, grad = loss(torch.ones(2, 3))
+    >>> float(value), grad.count_nonzero(1).tolist()
+    (1.0, [1, 2])
+    """
+
+    def loss(scores: Tensor) -> tuple[Tensor, Tensor]:
+        outputs = min(scores.shape[1], target.shape[1])
+        there = torch.arange(outputs, device=scores.device) < width.view(-1, 1)
+        gap = torch.zeros_like(scores)
+        gap[:, :outputs] = torch.where(there, scores[:, :outputs] - target[:, :outputs], 0.0)
+        count = max(1, int(there.sum()))
+        return gap.square().sum().mul_(weight / count), gap.mul_(2 * weight / count)
+
+    return loss
+
+
+def scaled(first: Loss, weight: float) -> Loss:
+    """weight × loss.
+
+    >>> scaled(mse(torch.zeros(1, 1)), 3.0)(torch.ones(1, 1))[0].item()
+    3.0
+    """
+
+    def loss(scores: Tensor) -> tuple[Tensor, Tensor]:
+        value, grad = first(scores)
+        return value * weight, grad * weight
+
+    return loss
+
+
 def stacked(first: Loss, rows: int, second: Loss) -> Loss:
     """``first`` on the first ``rows`` rows plus ``second`` on the others, by one forward."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar, Self
 
@@ -73,10 +74,20 @@ class Memory:
 
     # ---- fields -----------------------------------------------------------------------------
 
-    def allocate(self, device: torch.device, **shapes: tuple[int, ...]) -> None:
-        """Declare the fields and their shapes; ``z`` is required, ``y`` is always there."""
+    def allocate(
+        self,
+        device: torch.device,
+        types: Mapping[str, torch.dtype] | None = None,
+        /,
+        **shapes: tuple[int, ...],
+    ) -> None:
+        """Declare the fields and their shapes; ``z`` is required, ``y`` is always there.
+
+        ``types`` names fields that are no floating-point values (codes, for example).
+        """
+        usual = {"z": DTYPES[self.dtype], **(types or {})}
         self.fields = {
-            name: torch.zeros(0, *shape, dtype=DTYPES[self.dtype] if name == "z" else torch.float32)
+            name: torch.zeros(0, *shape, dtype=usual.get(name, torch.float32))
             for name, shape in shapes.items()
         }
         self.fields = {name: field.to(device) for name, field in self.fields.items()}
@@ -98,7 +109,8 @@ class Memory:
         if self._limit is None:
             bounds = [self.capacity] if self.capacity is not None else []
             if self.byte_limit is not None:
-                bounds.append(self.byte_limit // self.item_bytes)
+                # at least one: a field that follows the head may outgrow a budget of one sample
+                bounds.append(max(1, self.byte_limit // self.item_bytes))
             if self.per_class is not None:
                 bounds.append(self.per_class * max(1, self.classes))
             self._limit = min(bounds)
@@ -147,9 +159,10 @@ class Memory:
         return torch.from_numpy(self.random.draw(self.length, n)).to(self.fields["y"].device)
 
     def rows(self, index: Tensor) -> Batch:
-        """The samples at these indices, features as float32."""
+        """The samples at these indices, features as float32 (codes as they are)."""
         picked = {name: field.index_select(0, index) for name, field in self.fields.items()}
-        return Batch(picked.pop("z").float(), picked.pop("y"), picked)
+        z = picked.pop("z")
+        return Batch(z.float() if z.is_floating_point() else z, picked.pop("y"), picked)
 
     def sample(self, n: int) -> Batch:
         """min(n, len) different samples, uniformly."""
@@ -168,15 +181,37 @@ class Memory:
         """Remove every sample of an output, wiping its storage; returns how many there were."""
         order = self._age_order()
         labels = self.fields["y"].cpu().numpy()
-        keep = torch.from_numpy(np.ascontiguousarray(order[labels[order] != y]))
-        for field in self.fields.values():
-            kept = field.index_select(0, keep.to(field.device))
-            field.zero_()
-            field[: len(keep)] = kept
+        keep = order[labels[order] != y]
         removed = self.length - len(keep)
-        self.length = len(keep)
-        self._rebuilt()
+        self._keep(keep, self.fields["y"].shape[0])
         return removed
+
+    def widen(self, name: str, width: int) -> None:
+        """More columns, zero at first, for a field that follows the head.
+
+        Under a budget in bytes fewer samples may fit afterwards: the others leave.
+        """
+        field = self.fields[name]
+        self.fields[name] = field.new_zeros(field.shape[0], width)
+        self.fields[name][:, : field.shape[1]] = field
+        self._limit = None
+        if self.length > self.limit:
+            self._keep(self._survivors(self.limit), self.limit)
+
+    def _survivors(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Slots of the ``n`` samples that stay when the budget shrinks."""
+        return np.sort(self.random.draw(self.length, n))
+
+    def _keep(self, slots: np.ndarray[Any, np.dtype[np.int64]], rows: int) -> None:
+        """Only these samples, in this order, in storage of ``rows`` samples."""
+        index = torch.from_numpy(np.ascontiguousarray(slots))
+        for name, field in self.fields.items():
+            kept = field.index_select(0, index.to(field.device))
+            field.zero_()
+            self.fields[name] = field[:rows].clone() if rows < field.shape[0] else field
+            self.fields[name][: len(slots)] = kept
+        self.length = len(slots)
+        self._rebuilt()
 
     # ---- settings and state -----------------------------------------------------------------
 
@@ -208,12 +243,14 @@ class Memory:
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         length, seen, classes = (int(v) for v in state["counters"])
+        for name, field in self.fields.items():
+            # a field that follows the head may have been widened since it was allocated
+            shape = field.shape[1:] if name == "z" else state[f"field.{name}"].shape[1:]
+            self.fields[name] = field.new_zeros(0, *shape)
         self.welcome(classes)
         if length > self.limit:
             raise BadState(f"the saved memory holds {length} samples, the budget is {self.limit}")
         self.length, self.seen = length, seen
-        for name, field in self.fields.items():
-            self.fields[name] = field[:0]
         self._reserve()
         for name, field in self.fields.items():
             field[:length] = state[f"field.{name}"]

@@ -35,6 +35,9 @@ class Ring(Memory):
     def _age_order(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         return np.roll(np.arange(self.length), -self.oldest)
 
+    def _survivors(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return self._age_order()[-n:]  # the latest
+
     def _rebuilt(self) -> None:
         self.oldest = 0  # compacted in order of age
 

@@ -1,0 +1,127 @@
+"""CLS-ER: replay with two slow copies of the network, one more plastic, one more stable."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.losses import added, cross_entropy, mse, stacked
+from verse.learners.base import Learner, require
+from verse.learners.network import Net
+from verse.learners.traits import Traits
+from verse.memory.base import Memory
+from verse.memory.semantic import stochastic_ema
+
+PREDICTORS = ("stable", "plastic", "theta")
+
+
+class CLSER(Learner):
+    """Replay that also stays near the copy which knows each replayed sample better.
+
+    E. Arani, F. Sarfraz, B. Zonooz, "Learning fast, learning slow: a general continual learning
+    method based on complementary learning system", ICLR 2022. For every replayed sample h is the
+    logits of the copy, plastic (P) or stable (S), that gives its class the higher probability::
+
+        θ ← θ − lr ∇ [ CE({(z_t, y_t)} ∪ M'; θ) + lam · MSE(F_θ(M'), h) ]
+        P ← a P + (1 − a) θ  with probability plastic_rate,  a = min(1 − 1/(t+1), plastic_decay)
+        S likewise with stable_rate and stable_decay
+
+    The stable copy predicts. Only parameters are averaged; running statistics, where they move at
+    all, are taken over from θ. The decays set a horizon of 1 / (rate · (1 − decay)) samples, which
+    should be short beside the stream.
+
+    >>> from verse.backbones.plastic import Head
+    >>> from verse.memory import Reservoir
+    >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
+    >>> learner = CLSER(F, Reservoir(10), lr=0.5)
+    >>> for t in range(20):
+    ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
+    >>> learner.predict_one(torch.eye(2)[0])
+    0
+    """
+
+    name: ClassVar[str] = "cls-er"
+    traits: ClassVar[Traits] = Traits(
+        kind="batch",
+        batch_size="≫ 1",
+        single_pass=False,
+        training_time="ζ(n)",
+        buffer="≤ 5 %",
+        violates_cisll=True,
+    )
+    STATE: ClassVar[tuple[str, ...]] = ("plastic", "stable")
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory,
+        *,
+        lr: float = 0.01,
+        lam: float = 0.1,
+        plastic_rate: float = 0.9,
+        plastic_decay: float = 0.999,
+        stable_rate: float = 0.7,
+        stable_decay: float = 0.999,
+        C: int = 16,
+        clip: float | None = 1.0,
+        predict_with: str = "stable",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(F, memory, seed=seed)
+        require(lr > 0, f"lr must be > 0, not {lr}")
+        require(lam >= 0, f"lam must be ≥ 0, not {lam}")
+        unit = {"plastic_rate": plastic_rate, "plastic_decay": plastic_decay,
+                "stable_rate": stable_rate, "stable_decay": stable_decay}  # fmt: skip
+        for name, value in unit.items():
+            require(0 <= value <= 1, f"{name} must be in [0, 1], not {value}")
+        require(C >= 1, f"C must be ≥ 1, not {C}")
+        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
+        require(predict_with in PREDICTORS, f"predict_with {predict_with!r}: {PREDICTORS}")
+        self.lr, self.lam, self.C, self.clip = lr, lam, C, clip
+        self.plastic_rate, self.plastic_decay = plastic_rate, plastic_decay
+        self.stable_rate, self.stable_decay = stable_rate, stable_decay
+        self.predict_with = predict_with
+        self.memory: Memory = memory
+        self.plastic = self.theta.copy()
+        self.stable = self.theta.copy()
+
+    def step(self, z: Tensor, y: int) -> None:
+        old = self.memory.sample(self.C)
+        Z = torch.cat((z, old.z))
+        loss = cross_entropy(torch.cat((torch.tensor([y], device=self.device), old.y)))
+        if len(old):
+            near = mse(self.better(old.z, old.y), self.lam)
+            loss = added(loss, stacked(_nothing, 1, near))
+        _, g = self.theta.gradient(Z, loss)
+        self.descend(g, self.lr, self.clip)
+
+        t = self.samples + 1
+        self._follow(self.plastic, min(1 - 1 / (t + 1), self.plastic_decay), self.plastic_rate)
+        self._follow(self.stable, min(1 - 1 / (t + 1), self.stable_decay), self.stable_rate)
+        self.memory.add(z[0], y)
+
+    def better(self, Z: Tensor, y: Tensor) -> Tensor:
+        """For each row the logits of the copy that gives its class the higher probability."""
+        plastic, stable = self.plastic.scores(Z), self.stable.scores(Z)
+        column = y.view(-1, 1)
+        p = torch.softmax(plastic, 1).gather(1, column)
+        s = torch.softmax(stable, 1).gather(1, column)
+        return torch.where(s > p, stable, plastic)
+
+    def _follow(self, copy: Net, decay: float, rate: float) -> None:
+        pairs = [(copy.data, self.theta.data)]
+        if stochastic_ema(pairs, gamma=decay, r=rate, random=self.random):
+            copy.stats.copy_(self.theta.stats)
+            copy.sync()
+
+    def logits(self, Z: Tensor) -> Tensor:
+        nets = {"stable": self.stable, "plastic": self.plastic, "theta": self.theta}
+        return nets[self.predict_with].scores(Z)
+
+
+def _nothing(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """No loss on these rows."""
+    return scores.new_zeros(()), torch.zeros_like(scores)

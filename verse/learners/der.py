@@ -1,0 +1,115 @@
+"""Dark experience replay: hold on to what the network said when a sample was new."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic, head_capacity
+from verse.kernels.losses import Loss, cross_entropy, ragged_mse, scaled, stacked
+from verse.learners.base import Learner, require
+from verse.learners.traits import Traits
+from verse.memory.base import Memory
+
+
+class DER(Learner):
+    """Cross-entropy on the new sample, and the stored logits of old ones as their targets.
+
+    P. Buzzega et al., "Dark experience for general continual learning: a strong, simple baseline",
+    NeurIPS 2020. With h the logits at insertion, from before the update, and two independent draws
+    M', M'' of C samples::
+
+        θ ← θ − lr ∇ [ CE(z_t, y_t) + alpha · MSE(F_θ(M'), h) + beta · CE(M'') ]
+
+    ``beta`` = 0 is DER; DER++ has ``beta`` > 0. Adapted: here classes are not known in advance, so
+    h is as long as the head was at insertion, and later outputs have no target. ``later`` says what
+    becomes of them: "ignore" compares on the stored outputs alone, "lowest" takes the lowest stored
+    logit as target (in the authors' fixed head an unseen class also has a target, and a low one).
+
+    >>> from verse.backbones.plastic import Head
+    >>> from verse.memory import Reservoir
+    >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
+    >>> learner = DER(F, Reservoir(10), lr=0.5)
+    >>> for t in range(20):
+    ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
+    >>> learner.predict_one(torch.eye(2)[0])
+    0
+    """
+
+    name: ClassVar[str] = "der"
+    traits: ClassVar[Traits] = Traits(
+        kind="online",
+        batch_size="≫ 1",
+        buffer="≤ 5 %",
+        fidelity="adapted",
+        adaptation="classes are not known in advance: stored logits are compared on the outputs "
+        "that existed at insertion",
+    )
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory,
+        *,
+        lr: float = 0.01,
+        alpha: float = 0.3,
+        beta: float = 0.0,
+        later: str = "ignore",
+        C: int = 16,
+        clip: float | None = 1.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(F, memory, seed=seed)
+        require(lr > 0, f"lr must be > 0, not {lr}")
+        require(alpha >= 0, f"alpha must be ≥ 0, not {alpha}")
+        require(beta >= 0, f"beta must be ≥ 0, not {beta}")
+        require(later in ("ignore", "lowest"), f"later {later!r}: ignore or lowest")
+        require(C >= 1, f"C must be ≥ 1, not {C}")
+        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
+        self.lr, self.alpha, self.beta, self.later = lr, alpha, beta, later
+        self.C, self.clip = C, clip
+        self.memory: Memory = memory
+
+    def memory_fields(self) -> dict[str, tuple[int, ...]]:
+        """Also the logits at insertion, and how many outputs there were."""
+        return super().memory_fields() | {"logits": (head_capacity(0),), "width": ()}
+
+    def step(self, z: Tensor, y: int) -> None:
+        theta, memory = self.theta, self.memory
+        Z, loss = z, cross_entropy(torch.tensor([y], device=self.device))
+        if len(memory):
+            old = memory.sample(self.C)
+            h, width = old.extra["logits"], old.extra["width"]
+            Z, loss = torch.cat((Z, old.z)), stacked(loss, 1, self._distil(h, width))
+        if len(memory) and self.beta:
+            more = memory.sample(self.C)
+            labels = scaled(cross_entropy(more.y), self.beta)
+            Z, loss = torch.cat((Z, more.z)), stacked(loss, len(Z), labels)
+
+        said: list[Tensor] = []  # what the network says of the new sample before it learns it
+
+        def listening(scores: Tensor) -> tuple[Tensor, Tensor]:
+            said.append(scores[0].clone())
+            return loss(scores)
+
+        _, g = theta.gradient(Z, listening)
+        self.descend(g, self.lr, self.clip)
+
+        columns = head_capacity(theta.n)
+        if columns > memory.fields["logits"].shape[1]:
+            memory.widen("logits", columns)
+        row = said[0].new_zeros(columns)
+        row[: theta.n] = said[0]
+        memory.add(z[0], y, logits=row, width=row.new_tensor(theta.n))
+
+    def _distil(self, h: Tensor, width: Tensor) -> Loss:
+        """alpha × MSE to the stored logits h [n, columns], of which ``width`` existed."""
+        if self.later == "lowest":
+            columns = head_capacity(self.theta.n)  # h may be one growth of the head behind
+            h = torch.nn.functional.pad(h, (0, columns - h.shape[1]))
+            there = torch.arange(columns, device=h.device) < width.view(-1, 1)
+            lowest = h.masked_fill(~there, torch.inf).amin(1, keepdim=True)
+            h, width = torch.where(there, h, lowest), torch.full_like(width, self.theta.n)
+        return ragged_mse(h, width, self.alpha)
