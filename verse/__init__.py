@@ -42,6 +42,7 @@ _MODULES = frozenset(
         "learners",
         "memory",
         "metrics",
+        "realtime",
         "reports",
         "serve",
         "streams",

@@ -1,0 +1,263 @@
+"""The only streaming loop: a generator that learns each frame once and tests on a schedule.
+
+Everything that compares methods goes through here; the command line prints its events, trackers
+write them down, the store keeps their sum.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from verse import metrics, streams
+from verse.kernels.interrupts import deferred_interrupt
+from verse.learners.base import Learner
+from verse.realtime import Camera
+from verse.streams import Schedule
+from verse.types import BadData, Refused
+
+Ints = npt.NDArray[np.int64]
+BLOCK = 32  # frames fetched ahead
+BATCH = 256  # test frames predicted at once; bits depend on it, so it is the same everywhere
+UNKNOWN = -1  # the answer of a learner that knows nothing yet
+
+
+class Rows(Protocol):
+    """Features by number: a tensor, or ``verse.features.Features``."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Ints, /) -> Tensor: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Features with their classes and videos, in the order they are shown.
+
+    >>> import torch
+    >>> rows = Samples(torch.zeros(3, 2), np.array([0, 1, 1]), np.array([0, 1, 1]))
+    >>> rows.take(np.array([2, 0])).y.tolist()
+    [1, 0]
+    """
+
+    z: Rows
+    y: Ints
+    videos: Ints
+    index: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if not len(self.index):
+            object.__setattr__(self, "index", np.arange(len(self.y)))
+        if not len(self.index) == len(self.y) == len(self.videos):
+            raise BadData(f"{len(self.y)} labels, {len(self.videos)} videos: they must be parallel")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, at: Ints) -> Samples:
+        """These samples, in this order."""
+        return Samples(self.z, self.y[at], self.videos[at], self.index[at])
+
+    def features(self, start: int, stop: int) -> Tensor:
+        """Features [stop - start, …]."""
+        return self.z[self.index[start:stop]]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """So many frames have passed; what the learner says about its losses."""
+
+    position: int
+    learned: int
+    losses: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One test event: α_t and the counts behind it; frames of unseen classes count as errors."""
+
+    __test__ = False  # its name is no test for pytest to collect
+
+    after: int
+    classes: list[int]
+    accuracy: float
+    by_class: list[list[int]]  # [class, right, frames]
+    by_video: list[list[int]]  # [video, right, frames]
+    confusion: list[list[int]]  # [true class, answer, frames]; answer -1: knows nothing yet
+    seconds: float
+
+
+@dataclass
+class SoFar:
+    """The sum of a stream up to now: with the learner's state, all that going on needs.
+
+    >>> SoFar.load(SoFar(position=3).document()).position
+    3
+    """
+
+    position: int = 0
+    learned: int = 0
+    refused: int = 0
+    first_refusal: str = ""
+    missed: int = 0  # frames that passed while the learner was busy
+    answered: int = 0  # predict-then-learn
+    answered_right: int = 0
+    learn_seconds: float = 0.0
+    tested: list[Tested] = field(default_factory=list)
+    busy: list[float] = field(default_factory=list)
+    steady: bool = True  # false inside a test, when a learner may be half consolidated
+
+    @property
+    def alpha(self) -> list[float]:
+        """α_t of every event so far."""
+        return [event.accuracy for event in self.tested]
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def load(cls, document: dict[str, Any]) -> SoFar:
+        """Back from ``document``."""
+        known = {f.name: document[f.name] for f in fields(cls)}
+        return cls(**known | {"tested": [Tested(**event) for event in document["tested"]]})
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The end of the stream."""
+
+    so_far: SoFar
+
+
+Event: TypeAlias = Learned | Tested | Finished
+
+
+def stream(
+    learner: Learner,
+    train: Samples,
+    test: Samples,
+    schedule: Schedule,
+    *,
+    so_far: SoFar | None = None,
+    camera: Camera | None = None,
+    step_seconds: float | None = None,
+    overhead: float = 0.0,
+    prequential: bool = False,
+    report: int = 16,
+) -> Iterator[Event]:
+    """Learn ``train`` once, in its order; test when the schedule says.
+
+    ``so_far`` is updated in place; at every event it and ``learner.state()`` belong together, so a
+    consumer may save both and later go on from there. With ``camera`` frames pass while the
+    learner is busy: a step costs ``step_seconds`` (None: as measured) plus ``overhead`` (what G
+    takes). ``prequential`` also asks about every frame before it is learned.
+
+    >>> import torch
+    >>> from verse.backbones import identity
+    >>> from verse.learners import FineTune
+    >>> y = np.array([0, 0, 1, 1])
+    >>> rows = Samples(torch.eye(2)[y], y, y)
+    >>> events = stream(FineTune(identity(2).F), rows, rows, Schedule.of("class-iid", y))
+    >>> [event.after for event in events if isinstance(event, Tested)]
+    [2, 4]
+    """
+    now = SoFar() if so_far is None else so_far
+    selected = _testable(test, schedule)
+    if camera is not None:
+        camera.load_state(now.busy)
+    for number, event in enumerate(schedule.events):
+        for start in range(now.position, event.after, BLOCK):
+            block = train.features(start, min(start + BLOCK, event.after))
+            for t, z in enumerate(block, start):
+                with deferred_interrupt():  # the sum and the learner change together
+                    # storage of its own: bits depend on alignment, which must not on the block
+                    _one(learner, z.clone(), int(train.y[t]), t, now, camera, step_seconds,
+                         overhead, prequential)  # fmt: skip
+                if now.position % report == 0 or now.position == event.after:
+                    yield Learned(now.position, now.learned, learner.losses())
+        if number >= len(now.tested):
+            now.steady = False
+            now.tested.append(_tested(learner, test.take(selected[number]), event))
+            now.steady = True
+            yield now.tested[-1]
+    yield Finished(now)
+
+
+def _one(
+    learner: Learner,
+    z: Tensor,
+    y: int,
+    t: int,
+    now: SoFar,
+    camera: Camera | None,
+    step_seconds: float | None,
+    overhead: float,
+    prequential: bool,
+) -> None:
+    """One frame passes: asked about, learned, refused or missed."""
+    if prequential:
+        now.answered += 1
+        now.answered_right += learner.predict_one(z) == y
+    now.position += 1
+    if camera is not None and not camera.offer(t):
+        now.missed += 1
+        return
+    began = time.perf_counter()
+    try:
+        learner.learn_one(z, y)
+        now.learned += 1
+    except Refused as refusal:
+        now.refused += 1
+        now.first_refusal = now.first_refusal or f"frame {t}: {refusal}"
+    seconds = time.perf_counter() - began
+    now.learn_seconds += seconds
+    if camera is not None:
+        camera.learned((seconds if step_seconds is None else step_seconds) + overhead)
+        now.busy = camera.state()
+
+
+def _testable(test: Samples, schedule: Schedule) -> list[Ints]:
+    """The test frames of every event; an event without any would have no accuracy."""
+    selected = [event.select(test.y) for event in schedule.events]
+    for number, rows in enumerate(selected, 1):
+        if not len(rows):
+            raise BadData(
+                f"test event {number} has no test frames: add test frames for its classes, hold "
+                "out more (--holdout), or test after more classes (--every)"
+            )
+    return selected
+
+
+def _tested(learner: Learner, test: Samples, event: streams.Event) -> Tested:
+    began = time.perf_counter()
+    learner.consolidate()
+    answers = predict(learner, test)
+    right = answers == test.y
+    videos = metrics.by_video(answers, test.y, test.videos)
+    classes = metrics.by_video(answers, test.y, test.y)
+    pairs, counts = np.unique(np.stack([test.y, answers]), axis=1, return_counts=True)
+    return Tested(
+        after=event.after,
+        classes=list(event.classes),
+        accuracy=float(np.mean(right)),
+        by_class=np.stack(classes, 1).tolist(),
+        by_video=np.stack(videos, 1).tolist(),
+        confusion=np.vstack([pairs, counts]).T.tolist(),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def predict(learner: Learner, samples: Samples) -> Ints:
+    """The answer on every sample, in batches; -1 from a learner that knows nothing yet."""
+    answers: list[int] = []
+    for start in range(0, len(samples), BATCH):
+        batch = samples.features(start, min(start + BATCH, len(samples)))
+        answers += [UNKNOWN if a is None else a for a in learner.predict_many(batch)]
+    return np.array(answers, dtype=np.int64)
