@@ -57,13 +57,23 @@ def load(
     """
     _check(frames=(frames, 1), sessions=(sessions, 2), instances=(instances, 2))
     _check(size=(size, 16), seed=(seed, 0))
-    old_i, old_s = instances - max(1, round(instances / 3)), sessions - max(1, round(0.4 * sessions))
+    old_i, old_s = (
+        instances - max(1, round(instances / 3)),
+        sessions - max(1, round(0.4 * sessions)),
+    )
     train = [(c, i, s) for c in CATEGORIES for i in range(old_i) for s in range(old_s)]
     test = [
-        (c, i, s) for c in CATEGORIES for i in range(old_i, instances) for s in range(old_s, sessions)
+        (c, i, s)
+        for c in CATEGORIES
+        for i in range(old_i, instances)
+        for s in range(old_s, sessions)
     ]
     videos = (*train, *test)
-    path = cache_folder() / "tabletop" / f"v{VERSION}-seed{seed}-{size}px-{instances}x{sessions}x{frames}.npy"
+    path = (
+        cache_folder()
+        / "tabletop"
+        / f"v{VERSION}-seed{seed}-{size}px-{instances}x{sessions}x{frames}.npy"
+    )
     source = Rendered(videos, frames, size, seed, path if cache else None)
     if cache:
         source.prepare(progress)
@@ -168,5 +178,5 @@ def cache_folder() -> Path:
 
 def _check(**given: tuple[int, int]) -> None:
     for name, (value, least) in given.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if type(value) is not int or value < least:
             raise BadSetting(f"tabletop: {name} must be a whole number from {least}, not {value!r}")

@@ -10,14 +10,30 @@ from collections.abc import Callable
 
 import numpy as np
 
-from verse.datasets.tabletop_paint import Variety, linear
-from verse.datasets.tabletop_surfaces import Cloud, blade, curve, join, sheet, slab, solid, sweep, tube
+from verse.datasets.tabletop_paint import DARK, METAL, Variety, linear
+from verse.datasets.tabletop_surfaces import (
+    Cloud,
+    blade,
+    curve,
+    join,
+    sheet,
+    slab,
+    solid,
+    sweep,
+    tube,
+)
+from verse.datasets.tabletop_vessels import bottle, bowl, can, mug, teapot
 
-METAL = np.array([0.55, 0.56, 0.58], np.float32)
-DARK = np.array([0.03, 0.03, 0.035], np.float32)
 ICING = tuple(
     linear(*hsv)
-    for hsv in ((0.93, 0.5, 1), (0.06, 0.75, 0.3), (0.1, 0.1, 1), (0.55, 0.4, 0.9), (0.13, 0.6, 1), (0.75, 0.45, 0.85))
+    for hsv in (
+        (0.93, 0.5, 1),
+        (0.06, 0.75, 0.3),
+        (0.1, 0.1, 1),
+        (0.55, 0.4, 0.9),
+        (0.13, 0.6, 1),
+        (0.75, 0.45, 0.85),
+    )
 )
 PAPER = np.array([0.85, 0.82, 0.74], np.float32)
 
@@ -25,14 +41,26 @@ PAPER = np.array([0.85, 0.82, 0.74], np.float32)
 def ball(v: Variety, h: float) -> Cloud:
     t = np.linspace(0, np.pi, 40)
     profile = np.stack([0.5 * np.sin(t), 0.5 - 0.5 * np.cos(t)], 1)
-    skin = v.pattern(v.colour((0.6, 1)), v.colour(), ("stripes", "bands", "checks", "dots", "zigzag"))
+    skin = v.pattern(
+        v.colour((0.6, 1)), v.colour(), ("stripes", "bands", "checks", "dots", "zigzag")
+    )
     sphere = sweep(profile, h, skin, gloss=v.uniform(0.1, 0.9))
-    return sphere.moved(tilt=v.uniform(0, 3), yaw=v.uniform(0, 6), scale=v.uniform(0.75, 1)).grounded()
+    return sphere.moved(
+        tilt=v.uniform(0, 3), yaw=v.uniform(0, 6), scale=v.uniform(0.75, 1)
+    ).grounded()
 
 
 def banana(v: Variety, h: float) -> Cloud:
     bend, fat, length = v.uniform(0.12, 0.3), v.uniform(0.085, 0.12), v.uniform(0.52, 0.64)
-    arc = curve([(-length, 0, bend), (-length / 2, 0, 0.04), (0, 0, 0), (length / 2, 0, 0.06), (length, 0, bend * 1.2)])
+    arc = curve(
+        [
+            (-length, 0, bend),
+            (-length / 2, 0, 0.04),
+            (0, 0, 0),
+            (length / 2, 0, 0.06),
+            (length, 0, bend * 1.2),
+        ]
+    )
     skin = linear(v.uniform(0.11, 0.2), 0.9, v.uniform(0.75, 1))
     spots, stem = v.uniform(0.2, 0.95), linear(0.12, 0.7, 0.3)
     speckle = v.pattern(skin, stem * 0.7, ("speckle",))
@@ -45,7 +73,9 @@ def banana(v: Variety, h: float) -> Cloud:
 
     radius = [0.03, 0.03, 0.65 * fat, fat, 1.1 * fat, 1.12 * fat, 1.1 * fat, fat, 0.7 * fat, 0.03]
     one = tube(arc, radius, h, paint, gloss=0.25)
-    parts = [one.moved(tilt=1.25, yaw=0.25 * k, to=(0, 0.17 * k, 0)) for k in range(int(v.uniform(1, 3)))]
+    parts = [
+        one.moved(tilt=1.25, yaw=0.25 * k, to=(0, 0.17 * k, 0)) for k in range(int(v.uniform(1, 3)))
+    ]
     return join(parts).grounded()
 
 
@@ -54,7 +84,9 @@ def book(v: Variety, h: float) -> Cloud:
     cover, ink = v.colour((0.25, 0.8)), v.colour((0.5, 1))
     face = v.pattern(cover, ink, ("label", "zigzag", "bands", "dots", "label"))
     leaves = v.pattern(PAPER, PAPER * 0.55, ("bands",))
-    pages = slab((w * 0.95, d * 0.95, t - 0.04), h, (solid(PAPER), leaves, leaves)).moved(to=(0.01, 0, 0.02))
+    pages = slab((w * 0.95, d * 0.95, t - 0.04), h, (solid(PAPER), leaves, leaves)).moved(
+        to=(0.01, 0, 0.02)
+    )
     lid = slab((w, d, 0.025), h, (face, solid(cover), solid(cover)), gloss=0.4)
     spine = slab((0.025, d, t), h, (solid(cover), solid(cover), v.pattern(cover, ink, ("bands",))))
     closed = join([lid, lid.moved(to=(0, 0, t - 0.025)), pages, spine.moved(to=(-w / 2, 0, 0))])
@@ -63,48 +95,16 @@ def book(v: Variety, h: float) -> Cloud:
     return closed
 
 
-def bottle(v: Variety, h: float) -> Cloud:
-    r, neck, shoulder = v.uniform(0.15, 0.25), v.uniform(0.05, 0.085), v.uniform(0.5, 0.75)
-    glass, tag = v.colour((0.2, 0.8)), v.colour((0.6, 1))
-    top = 1.25
-    soft = curve([(r, 0.03), (r, shoulder * 0.6), (r * 0.97, shoulder), (neck * 1.4, shoulder + 0.22), (neck, shoulder + 0.35)], 30)
-    body = sweep([(0, 0), (r * 0.9, 0), *soft, (neck, top - 0.1), (0, top - 0.1)], h, solid(glass), gloss=1.0)
-    low, high = v.uniform(0.12, 0.2), shoulder * v.uniform(0.75, 0.95)
-    label = v.pattern(tag, v.colour((0.1, 0.7)), ("label", "bands", "label", "dots", "checks"))
-    wrap = sweep([(r + 0.006, low), (r + 0.006, high)], h, label, gloss=0.2)
-    cap = sweep([(neck, top - 0.12), (neck * 1.25, top - 0.12), (neck * 1.25, top), (0, top)], h, solid(v.colour()), gloss=0.5)
-    return join([body, wrap, cap]).moved(scale=0.95)
-
-
-def bowl(v: Variety, h: float) -> Cloud:
-    r, deep, foot = v.uniform(0.48, 0.62), v.uniform(0.24, 0.46), v.uniform(0.18, 0.28)
-    full = v.uniform(0.3, 1.0)
-    wall = curve([(foot, 0.05), (foot + 0.6 * (r - foot), deep * 0.3), (r * full + (1 - full) * r * 0.9, deep * 0.7), (r, deep)], 30)
-    inner = np.maximum(wall[::-1] * (0.95, 1) + (0, 0.03), (0, 0.08))
-    outside = v.pattern(v.colour((0.5, 1)), v.colour(), ("plain", "bands", "dots", "zigzag", "stripes"))
-    shell = sweep([(0, 0), (foot, 0), *wall, (r * 0.98, deep + 0.03)], h, outside, gloss=0.6)
-    return shell + sweep([(r * 0.98, deep + 0.03), *inner, (0, 0.08)], h, solid(v.colour((0.6, 1))), gloss=0.6)
-
-
-def can(v: Variety, h: float) -> Cloud:
-    r, z = v.uniform(0.22, 0.36), v.uniform(0.6, 0.9)
-    art = v.pattern(v.colour(), v.colour((0.6, 1)), ("label", "bands", "label", "stripes", "zigzag", "checks"))
-    rim = [(r * 0.86, z - 0.05), (r * 0.86, z), (r * 0.93, z), (r * 0.92, z - 0.035), (0, z - 0.035)]
-    top = sweep([(r, z - 0.1), *rim], h, solid(METAL), gloss=0.9)
-    side = sweep([(r, 0.05), (r, z - 0.1)], h, art, gloss=0.7)
-    base = sweep([(0, 0), (r * 0.88, 0), (r, 0.05)], h, solid(METAL), gloss=0.9)
-    ring = np.linspace(0, 2 * np.pi, 24)
-    loop = np.stack([0.07 * np.cos(ring) + 0.06, 0.05 * np.sin(ring), 0 * ring + z - 0.02], 1)
-    pull = tube(loop, 0.014, h, solid(METAL * 0.6), across=(0, 0, 1), gloss=0.9)
-    return join([top, side, base, pull])
-
-
 def donut(v: Variety, h: float) -> Cloud:
     fat, r = v.uniform(0.17, 0.23), v.uniform(0.3, 0.36)
     dough, icing = linear(0.085, 0.65, v.uniform(0.6, 0.9)), v.choice(ICING)
     t = np.linspace(0, 2 * np.pi, 49)
     ring = np.stack([r + fat * np.cos(t - np.pi / 2), fat * 0.85 * (1 + np.sin(t - np.pi / 2))], 1)
-    wave, lobes, n = v.uniform(0.02, 0.08), 3 + int(v.uniform(0, 5)), int(v.uniform(0, 2)) * int(v.uniform(30, 70))
+    wave, lobes, n = (
+        v.uniform(0.02, 0.08),
+        3 + int(v.uniform(0, 5)),
+        int(v.uniform(0, 2)) * int(v.uniform(30, 70)),
+    )
 
     def paint(u: np.ndarray, w: np.ndarray) -> np.ndarray:
         drip = wave * np.sin(2 * np.pi * lobes * u)
@@ -132,55 +132,89 @@ def hammer(v: Variety, h: float) -> Cloud:
     def shaft(u: np.ndarray, w: np.ndarray) -> np.ndarray:
         return np.where((w < 0.4)[:, None], sleeve_end, sleeve(u, w)).astype(np.float32)
 
-    handle = tube([(0, 0, 0), (long, 0, 0)], [grip * 1.25, grip * 1.3, grip, grip * 0.85, grip * 0.8], h, shaft)
-    face = [(0, -0.26), (head, -0.26), (head, -0.17), (head * 0.7, -0.13), (head, -0.08), (head, 0.09), (0, 0.09)]
+    handle = tube(
+        [(0, 0, 0), (long, 0, 0)],
+        [grip * 1.25, grip * 1.3, grip, grip * 0.85, grip * 0.8],
+        h,
+        shaft,
+    )
+    face = [
+        (0, -0.26),
+        (head, -0.26),
+        (head, -0.17),
+        (head * 0.7, -0.13),
+        (head, -0.08),
+        (head, 0.09),
+        (0, 0.09),
+    ]
     block = sweep(face, h, solid(steel), gloss=0.9).moved(tilt=-np.pi / 2, to=(long, 0, 0))
     if v.uniform(0, 1) < 0.6:  # claw
-        side = curve([(long, -0.05, 0), (long, -0.2, 0), (long - 0.06, -0.34, 0), (long - 0.16, -0.42, 0)])
+        side = curve(
+            [(long, -0.05, 0), (long, -0.2, 0), (long - 0.06, -0.34, 0), (long - 0.16, -0.42, 0)]
+        )
         fork = tube(side, [0.07, 0.06, 0.045, 0.02], h, solid(steel), across=(0, 0, 1), gloss=0.9)
         rest = fork.moved(to=(0, 0, 0.045)) + fork.moved(to=(0, 0, -0.045))
     else:  # mallet or sledge: the same on both sides
         rest = sweep(face, h, solid(steel), gloss=0.9).moved(tilt=np.pi / 2, to=(long, 0, 0))
-    return join([handle, block, rest]).moved(to=(-long / 2, 0, 0), scale=(0.95, 1.05, 1.05)).grounded()
+    return (
+        join([handle, block, rest]).moved(to=(-long / 2, 0, 0), scale=(0.95, 1.05, 1.05)).grounded()
+    )
 
 
 def lamp(v: Variety, h: float) -> Cloud:
     base, pole, shade = v.colour(), v.choice((METAL, v.colour(), DARK)), v.colour((0.6, 1))
-    foot = sweep([(0, 0), (v.uniform(0.2, 0.3), 0), (v.uniform(0.18, 0.28), 0.05), (0.04, 0.08), (0, 0.1)], h, solid(base), gloss=0.6)
+    foot = sweep(
+        [(0, 0), (v.uniform(0.2, 0.3), 0), (v.uniform(0.18, 0.28), 0.05), (0.04, 0.08), (0, 0.1)],
+        h,
+        solid(base),
+        gloss=0.6,
+    )
     wide, narrow, tall = v.uniform(0.3, 0.44), v.uniform(0.12, 0.24), v.uniform(0.3, 0.42)
     cloth = v.pattern(shade, v.colour(), ("plain", "stripes", "bands", "plain", "dots"))
     skin = sweep([(wide, 0), (narrow, tall)], h, cloth, gloss=0.05)
     lining = sweep([(narrow * 0.98, tall), (wide * 0.98, 0)], h, solid(PAPER * 1.1), gloss=0.0)
-    bulb = sweep([(0, 0.02), (0.07, 0.08), (0.07, 0.14), (0.03, 0.25), (0, 0.26)], h, solid((1.6, 1.5, 1.2)))
+    bulb = sweep(
+        [(0, 0.02), (0.07, 0.08), (0.07, 0.14), (0.03, 0.25), (0, 0.26)], h, solid((1.6, 1.5, 1.2))
+    )
     hood = join([skin, lining, bulb])
     if v.uniform(0, 1) < 0.55:  # table lamp
-        post = tube([(0, 0, 0.05), (0, 0, 0.9)], [0.03, 0.05, v.uniform(0.03, 0.14), 0.05, 0.025], h, solid(pole), gloss=0.7)
+        post = tube(
+            [(0, 0, 0.05), (0, 0, 0.9)],
+            [0.03, 0.05, v.uniform(0.03, 0.14), 0.05, 0.025],
+            h,
+            solid(pole),
+            gloss=0.7,
+        )
         return join([foot, post, hood.moved(to=(0, 0, 0.75))])
     bow = curve([(0, 0, 0.05), (-0.22, 0, 0.5), (-0.05, 0, 0.9), (0.25, 0, 0.98), (0.38, 0, 0.85)])
     arm = tube(bow, 0.025, h, solid(pole), gloss=0.7)
-    return join([foot, arm, hood.moved(scale=0.8).moved(yaw=-np.pi / 2).moved(tilt=0.25).moved(yaw=np.pi / 2, to=(0.42, 0, 0.6))])
-
-
-def mug(v: Variety, h: float) -> Cloud:
-    r, z, flare = v.uniform(0.26, 0.38), v.uniform(0.5, 0.8), v.uniform(0.85, 1.12)
-    outside = v.pattern(v.colour((0.4, 1)), v.colour(), ("plain", "bands", "dots", "label", "stripes", "checks"))
-    shell = sweep([(0, 0), (r * flare * 0.92, 0), (r * flare, 0.04), (r, z), (r - 0.02, z + 0.015), (r - 0.035, z)], h, outside, gloss=0.7)
-    drink = v.choice((linear(0.07, 0.8, 0.25), linear(0.1, 0.3, 0.85), linear(0.06, 0.9, 0.15)))
-    level = z * v.uniform(0.6, 0.88)
-    hollow = sweep([(r - 0.035, z), (r - 0.04, level)], h, solid(v.colour((0.6, 1))), gloss=0.6)
-    surface = sweep([(r - 0.03, level), (0, level)], h, solid(drink), gloss=0.8)
-    reach, top, low = v.uniform(0.17, 0.27), z * v.uniform(0.75, 0.92), z * v.uniform(0.18, 0.35)
-    ear = curve([(r * 0.95, 0, top), (r + 0.8 * reach, 0, top), (r + reach, 0, (top + low) / 2), (r + 0.6 * reach, 0, low), (r * 0.95, 0, low)])
-    grip = tube(ear, v.uniform(0.035, 0.055), h, v.pattern(v.colour((0.4, 1)), v.colour(), ("plain",)), gloss=0.7)
-    return join([shell, hollow, surface, grip]).moved(scale=1.1)
+    return join(
+        [
+            foot,
+            arm,
+            hood.moved(scale=0.8)
+            .moved(yaw=-np.pi / 2)
+            .moved(tilt=0.25)
+            .moved(yaw=np.pi / 2, to=(0.42, 0, 0.6)),
+        ]
+    )
 
 
 def plant(v: Variety, h: float) -> Cloud:
     r, z = v.uniform(0.2, 0.3), v.uniform(0.26, 0.42)
     clay = v.choice((linear(0.045, 0.7, 0.75), v.colour((0.4, 1)), linear(0.04, 0.75, 0.6)))
     glaze = v.pattern(clay, v.colour(), ("plain", "bands", "plain", "zigzag", "dots"))
-    pot = sweep([(0, 0), (r * 0.7, 0), (r, z * 0.8), (r * 1.08, z * 0.8), (r * 1.08, z), (r * 0.97, z)], h, glaze, gloss=0.3)
-    soil = sweep([(r * 0.98, z - 0.02), (0, z - 0.01)], h, v.pattern(DARK, linear(0.08, 0.5, 0.3), ("speckle",)))
+    pot = sweep(
+        [(0, 0), (r * 0.7, 0), (r, z * 0.8), (r * 1.08, z * 0.8), (r * 1.08, z), (r * 0.97, z)],
+        h,
+        glaze,
+        gloss=0.3,
+    )
+    soil = sweep(
+        [(r * 0.98, z - 0.02), (0, z - 0.01)],
+        h,
+        v.pattern(DARK, linear(0.08, 0.5, 0.3), ("speckle",)),
+    )
     green = linear(v.uniform(0.22, 0.4), v.uniform(0.5, 0.9), v.uniform(0.35, 0.7))
     broad, n = v.uniform(0.045, 0.13), int(v.uniform(9, 20))
     high, droop = v.uniform(0.35, 0.65), v.uniform(-0.25, 0.25)
@@ -189,25 +223,20 @@ def plant(v: Variety, h: float) -> Cloud:
     for k in range(n):
         a = 2 * np.pi * (k * 0.618 + 0.03 * v.rng.random())
         out, up = v.rng.uniform(0.15, 0.42), high * v.rng.uniform(0.6, 1.1)
-        rib = curve([(0, 0, z - 0.03), (out * 0.35, 0, z + up * 0.6), (out * 0.8, 0, z + up), (out * 1.25, 0, z + up * (0.85 - droop))], 24)
-        leaf = blade(rib, [0.01, 0.4 * broad, broad, broad, 0.6 * broad, 0.0], h, vein, across=(0, 1, 0))
+        rib = curve(
+            [
+                (0, 0, z - 0.03),
+                (out * 0.35, 0, z + up * 0.6),
+                (out * 0.8, 0, z + up),
+                (out * 1.25, 0, z + up * (0.85 - droop)),
+            ],
+            24,
+        )
+        leaf = blade(
+            rib, [0.01, 0.4 * broad, broad, broad, 0.6 * broad, 0.0], h, vein, across=(0, 1, 0)
+        )
         parts.append(leaf.moved(yaw=a))
     return join(parts)
-
-
-def teapot(v: Variety, h: float) -> Cloud:
-    r, z, waist = v.uniform(0.33, 0.42), v.uniform(0.42, 0.62), v.uniform(0.3, 0.7)
-    glaze, ink = v.colour((0.35, 1)), v.colour()
-    coat = v.pattern(glaze, ink, ("plain", "dots", "bands", "stripes", "zigzag"))
-    side = curve([(r * 0.62, 0.02), (r * 0.98, z * waist * 0.6), (r, z * waist), (r * 0.75, z * 0.9), (r * 0.42, z)], 30)
-    body = sweep([(0, 0), *side], h, coat, gloss=0.8)
-    lid = sweep([(r * 0.45, z - 0.01), (r * 0.36, z + 0.05), (0.05, z + 0.08), (0.04, z + 0.1), (0.065, z + 0.14), (0.04, z + 0.18), (0, z + 0.19)], h, solid(v.choice((glaze, ink))), gloss=0.8)
-    tip = v.uniform(0.75, 1.05) * z
-    beak = curve([(r * 0.75, 0, z * 0.3), (r * 1.3, 0, z * 0.42), (r * 1.45, 0, tip * 0.8), (r * 1.75, 0, tip)])
-    spout = tube(beak, [0.1, 0.09, 0.06, 0.045, 0.05], h, solid(glaze), gloss=0.8)
-    ear = curve([(-r * 0.7, 0, z * 0.85), (-r * 1.35, 0, z * 0.95), (-r * 1.6, 0, z * 0.6), (-r * 1.3, 0, z * 0.25), (-r * 0.9, 0, z * 0.25)])
-    grip = tube(ear, v.uniform(0.03, 0.045), h, solid(v.choice((glaze, ink, DARK))), gloss=0.6)
-    return join([body, lid, spout, grip]).moved(scale=1.05)
 
 
 CATEGORIES: dict[str, Callable[[Variety, float], Cloud]] = {
@@ -218,7 +247,9 @@ CATEGORIES: dict[str, Callable[[Variety, float], Cloud]] = {
 
 def litter(rng: np.random.Generator, h: float) -> Cloud:
     """Something else that lies about on tables: a block, a cone, a pencil or a card."""
-    tint = solid(linear(float(rng.random()), float(rng.uniform(0.2, 0.9)), float(rng.uniform(0.3, 1))))
+    tint = solid(
+        linear(float(rng.random()), float(rng.uniform(0.2, 0.9)), float(rng.uniform(0.3, 1)))
+    )
     kind = int(rng.integers(4))
     if kind == 0:
         a = float(rng.uniform(0.18, 0.3))

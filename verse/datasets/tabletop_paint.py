@@ -11,6 +11,8 @@ import numpy as np
 from verse.datasets.tabletop_surfaces import Array, Paint, solid
 
 T = TypeVar("T")
+METAL = np.array([0.55, 0.56, 0.58], np.float32)
+DARK = np.array([0.03, 0.03, 0.035], np.float32)
 PATTERNS = ("plain", "bands", "stripes", "checks", "dots", "zigzag", "label", "speckle")
 
 
@@ -76,8 +78,8 @@ def pattern(style: str, base: Array, ink: Array, count: float, seed: int) -> Pai
             text = (row >= 0) & (row < 5) & glyphs[np.clip(row, 0, 4), col]
             m = (v > 0.27) & (v < 0.68) & ~(text & ((u * 2) % 1 > 0.25))
         else:
-            return grain[(v * 63).astype(int), (u * 63).astype(int)] ** 3
-        return m.astype(np.float32)
+            m = grain[(v * 63).astype(int), (u * 63).astype(int)] ** 3
+        return np.asarray(m, np.float32)
 
     def paint(u: Array, v: Array) -> Array:
         m = mask(u, v)[:, None]
@@ -95,7 +97,7 @@ def noise(rng: np.random.Generator, shape: tuple[int, int], cells: tuple[int, in
     fy, fx = fy * fy * (3 - 2 * fy), fx * fx * (3 - 2 * fx)
     top = grid[i][:, j] * (1 - fx) + grid[i][:, j + 1] * fx
     low = grid[i + 1][:, j] * (1 - fx) + grid[i + 1][:, j + 1] * fx
-    return (top * (1 - fy) + low * fy).astype(np.float32)
+    return np.asarray(top * (1 - fy) + low * fy, np.float32)
 
 
 def board(rng: np.random.Generator, style: str, base: Array, ink: Array, n: int) -> Array:
@@ -116,12 +118,12 @@ def board(rng: np.random.Generator, style: str, base: Array, ink: Array, n: int)
     else:
         m = 0.35 * noise(rng, (n, n), (6, 6)) + 0.15 * noise(rng, (n, n), (80, 80))
     m = np.clip(m, 0, 1)[:, :, None]
-    return (base * (1 - m) + ink * m).astype(np.float32)
+    return np.asarray(base * (1 - m) + ink * m, np.float32)
 
 
 def room(rng: np.random.Generator, wall: Array, floor: Array) -> Array:
     """What is seen past the table: [64 elevations from -60° to 60°, 256 azimuths, 3]."""
-    image = np.empty((64, 256, 3), np.float32)
+    image: Array = np.empty((64, 256, 3), np.float32)
     edge = int(rng.integers(24, 31))
     image[edge:] = wall
     image[:edge] = floor

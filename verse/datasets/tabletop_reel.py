@@ -34,16 +34,15 @@ class Reel:
     def frame(self, i: int) -> Image | None:
         """Frame i, or None if it is damaged."""
         image = np.array(self._pixels[i])
-        return image if zlib.crc32(image) == int(self._sums[i]) else None
+        return image if zlib.crc32(image.tobytes()) == int(self._sums[i]) else None
 
     @staticmethod
     def open(path: Path, n: int, size: int) -> Reel | None:
         """The reel at `path`, or None if there is none, or not one of n whole frames."""
         shape = (n, size, size, 3)
         try:
-            pixels = np.load(path, mmap_mode="r", allow_pickle=False)
-            whole = isinstance(pixels, np.memmap) and pixels.shape == shape
-            if not whole or pixels.dtype != np.uint8:
+            pixels = np.lib.format.open_memmap(path, mode="r")
+            if pixels.shape != shape or pixels.dtype != np.uint8:
                 return None
             sums = np.fromfile(path, "<u4", offset=pixels.offset + pixels.size)
         except (OSError, ValueError, EOFError):
@@ -64,8 +63,8 @@ class Reel:
                 )
                 sums: list[int] = []
                 for video in videos:
-                    file.write(np.ascontiguousarray(video))
-                    sums.extend(zlib.crc32(np.ascontiguousarray(image)) for image in video)
+                    file.write(video.tobytes())
+                    sums.extend(zlib.crc32(image.tobytes()) for image in video)
                 file.write(np.array(sums, "<u4").tobytes())
                 file.flush()
                 os.fsync(file.fileno())

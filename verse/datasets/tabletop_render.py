@@ -51,7 +51,7 @@ class Filmed:
         for _ in range(2):  # soften the shadow's edge
             day = (day + np.roll(day, 1, 0) + np.roll(day, -1, 0)) / 3
             day = (day + np.roll(day, 1, 1) + np.roll(day, -1, 1)) / 3
-        return day * self.video.session.sun[2]
+        return np.asarray(day * self.video.session.sun[2])
 
     def frame(self, k: int) -> npt.NDArray[np.uint8]:
         """Frame k, [size, size, 3] RGB."""

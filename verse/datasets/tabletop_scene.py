@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -33,19 +34,30 @@ class Session:
     crowd: float  # how often something stands between camera and object
 
     @staticmethod
+    @lru_cache(maxsize=16)  # every video of a session asks for it
     def draw(seed: int, index: int) -> Session:
         """Session `index`; the main parameters are spread evenly over the sessions."""
         v = Variety([seed, 101], index)
         rng = np.random.default_rng([seed, 102, index])
         azimuth, height = rng.uniform(0, 2 * np.pi), v.uniform(0.5, 1.15)
-        sun = np.array([np.cos(azimuth) * np.cos(height), np.sin(azimuth) * np.cos(height), np.sin(height)])
+        sun = np.array(
+            [np.cos(azimuth) * np.cos(height), np.sin(azimuth) * np.cos(height), np.sin(height)]
+        )
         warm = v.uniform(-1, 1)  # evening … overcast
         tint = np.array([1 + 0.3 * warm, 1, 1 - 0.3 * warm])
-        power = v.uniform(0.85, 1.35)
+        power = v.uniform(0.8, 1.35)
         style = TABLES[(index + int(np.random.default_rng([seed, 103]).integers(5))) % 5]
         wood = style == "wood"
-        base = linear(0.08 if wood else v.uniform(0, 1), 0.5 if wood else v.uniform(0.05, 0.5), v.uniform(0.45, 0.9))
-        ink = base * 0.35 if wood else linear(v.uniform(0, 1), v.uniform(0, 0.5), v.uniform(0.2, 0.95))
+        base = linear(
+            0.08 if wood else v.uniform(0, 1),
+            0.5 if wood else v.uniform(0.05, 0.5),
+            v.uniform(0.45, 0.9),
+        )
+        ink = (
+            base * 0.35
+            if wood
+            else linear(v.uniform(0, 1), v.uniform(0, 0.5), v.uniform(0.2, 0.95))
+        )
         wall = linear(v.uniform(0, 1), v.uniform(0.05, 0.4), v.uniform(0.35, 0.9))
         return Session(
             table=board(rng, style, base, ink, 320),
@@ -54,13 +66,13 @@ class Session:
             sun=sun.astype(np.float32),
             light=(0.75 * power * tint).astype(np.float32),
             ambient=(v.uniform(0.28, 0.5) * power * (2 - tint)).astype(np.float32),
-            distance=v.uniform(2.3, 3.2),
+            distance=v.uniform(2.4, 3.4),
             elevation=v.uniform(0.3, 0.85),
             pace=v.uniform(0.07, 0.13),
-            shake=v.uniform(0.0, 2.5),
+            shake=v.uniform(0.0, 3.0),
             grain=v.uniform(0.008, 0.04),
             clutter=int(v.uniform(1, 5)),
-            crowd=v.uniform(0.1, 0.7),
+            crowd=v.uniform(0.15, 0.65),
         )
 
 
@@ -83,7 +95,10 @@ class Video:
         parts = [thing.moved(yaw=rng.uniform(0, 2 * np.pi), to=(spot[0], spot[1], 0))]
         first = rng.uniform(0, 2 * np.pi)
         for k in range(place.clutter):
-            angle, far = first + 2 * np.pi * (k * GOLDEN) + rng.uniform(-0.3, 0.3), rng.uniform(0.8, 1.25)
+            angle, far = (
+                first + 2 * np.pi * (k * GOLDEN) + rng.uniform(-0.3, 0.3),
+                rng.uniform(0.8, 1.25),
+            )
             there = (far * np.cos(angle), far * np.sin(angle), 0.0)
             parts.append(litter(rng, h).moved(yaw=rng.uniform(0, 6), to=there))
         video = Video(place, join(parts), ids)
@@ -101,7 +116,7 @@ class Video:
         azimuth = phase[0] * 7 + way * (s.pace * k + 0.15 * sway[0])
         elevation = np.clip(s.elevation + 0.15 * sway[1] + rng.uniform(-0.1, 0.1), 0.16, 1.2)
         distance = s.distance * (1 + 0.1 * sway[2] + rng.uniform(-0.1, 0.1))
-        aim = np.array([0.14 * sway[3], 0.14 * sway[4], 0.38 + 0.1 * sway[5]])
+        aim = np.array([0.17 * sway[3], 0.17 * sway[4], 0.38 + 0.1 * sway[5]])
         flat = np.cos(elevation)
         ray = np.array([np.cos(azimuth) * flat, np.sin(azimuth) * flat, np.sin(elevation)])
         return (aim + distance * ray).astype(np.float32), aim.astype(np.float32)

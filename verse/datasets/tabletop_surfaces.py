@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float32]
+Array = npt.NDArray[np.floating[Any]]  # float32 wherever there are many
 # Paint maps surface coordinates (u around, v along, both in [0, 1]) to linear RGB [n, 3].
 Paint = Callable[[Array, Array], Array]
 
@@ -74,7 +75,7 @@ def unit(v: Array) -> Array:
     return out
 
 
-def solid(rgb: Sequence[float]) -> Paint:
+def solid(rgb: Sequence[float] | Array) -> Paint:
     colour = np.asarray(rgb, np.float32)
     return lambda u, v: np.broadcast_to(colour, (len(u), 3)).astype(np.float32)
 
@@ -87,7 +88,9 @@ def curve(points: Sequence[Sequence[float]], n: int = 48) -> Array:
     k = np.minimum(t.astype(int), len(p) - 4)
     f = (t - k)[:, None]
     a, b, c, d = p[k], p[k + 1], p[k + 2], p[k + 3]
-    value = b + 0.5 * f * (c - a + f * (2 * a - 5 * b + 4 * c - d + f * (3 * (b - c) + d - a)))
+    value: Array = b + 0.5 * f * (
+        c - a + f * (2 * a - 5 * b + 4 * c - d + f * (3 * (b - c) + d - a))
+    )
     return value.astype(np.float32)
 
 
@@ -97,7 +100,9 @@ def resample(line: Sequence[Sequence[float]] | Array, h: float) -> Array:
     at = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(p, axis=0), axis=1))])
     n = max(3, int(np.ceil(at[-1] / h)) + 1)
     where = np.linspace(0, at[-1], n)
-    return np.stack([np.interp(where, at, p[:, j]) for j in range(p.shape[1])], 1).astype(np.float32)
+    return np.stack([np.interp(where, at, p[:, j]) for j in range(p.shape[1])], 1).astype(
+        np.float32
+    )
 
 
 def sweep(
@@ -188,16 +193,16 @@ def slab(
     x, y, z = size
     X, Y, Z = (x, 0, 0), (0, y, 0), (0, 0, z)
     lo, hi = (-x / 2, -y / 2, 0.0), (x / 2, y / 2, z)
-    flip = lambda e: tuple(-c for c in e)  # noqa: E731
+    left, back = (-x, 0, 0), (0, -y, 0)
     lid, front, end = paints
     return join(
         [
             sheet((lo[0], lo[1], z), X, Y, h, lid, gloss=gloss),
-            sheet((lo[0], hi[1], 0), X, flip(Y), h, lid, gloss=gloss),
+            sheet((lo[0], hi[1], 0), X, back, h, lid, gloss=gloss),
             sheet(lo, X, Z, h, front, gloss=gloss),
-            sheet((hi[0], hi[1], 0), flip(X), Z, h, front, gloss=gloss),
+            sheet((hi[0], hi[1], 0), left, Z, h, front, gloss=gloss),
             sheet((hi[0], lo[1], 0), Y, Z, h, end, gloss=gloss),
-            sheet((lo[0], hi[1], 0), flip(Y), Z, h, end, gloss=gloss),
+            sheet((lo[0], hi[1], 0), back, Z, h, end, gloss=gloss),
         ]
     )
 
@@ -218,6 +223,8 @@ def blade(
     return front + Cloud(front.xyz, -front.normal, front.rgb, front.gloss)
 
 
-def _cloud(xyz: npt.NDArray[np.float64], normal: npt.NDArray[np.float64], rgb: Array, gloss: float) -> Cloud:
+def _cloud(
+    xyz: npt.NDArray[np.float64], normal: npt.NDArray[np.float64], rgb: Array, gloss: float
+) -> Cloud:
     shine = np.full(len(xyz), gloss, np.float32)
     return Cloud(xyz.astype(np.float32), unit(normal.astype(np.float32)), rgb, shine)
