@@ -6,6 +6,7 @@ sample back, masking, state) is here and final.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 from typing import Any, ClassVar, final
@@ -40,6 +41,7 @@ class Learner(nn.Module):
     name: ClassVar[str]
     traits: ClassVar[Traits]
     STATE: ClassVar[tuple[str, ...]] = ()
+    ANSWERS_FROM_MEMORY: ClassVar[bool] = False  # does ``logits`` look into memory?
 
     def __init__(self, F: Plastic, memory: Memory | None, *, seed: int) -> None:
         super().__init__()
@@ -56,7 +58,7 @@ class Learner(nn.Module):
         self._outputs: dict[int, int] = {}  # label → output
         self._protected: list[tuple[Tensor, Tensor]] = []
         if memory is not None:
-            memory.allocate(self.device, **self.memory_fields())
+            memory.allocate(self.device, self.memory_types(), **self.memory_fields())
 
     # ---- what a method writes ---------------------------------------------------------------
 
@@ -78,12 +80,20 @@ class Learner(nn.Module):
     def consolidate(self) -> None:
         """Deferred learning before an evaluation; most methods have none."""
 
+    def losses(self) -> dict[str, float]:
+        """The latest losses by name, for trackers; most methods report none."""
+        return {}
+
     def new_output(self, output: int) -> None:
         """A class arrived: give further per-class state its place (Nets have theirs already)."""
 
     def memory_fields(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the memory's fields; a method that stores more adds to it."""
         return {"z": self.stored_shape}
+
+    def memory_types(self) -> dict[str, torch.dtype]:
+        """Types of fields that are no floating-point values."""
+        return {}
 
     # ---- learning ---------------------------------------------------------------------------
 
@@ -131,8 +141,8 @@ class Learner(nn.Module):
             net.sync()
         for vector in self._vectors():
             vector.move_to(self.theta.layout)
-        if self.memory is not None:
-            self.memory.welcome(n)
+        for memory in self._memories():
+            memory.welcome(n)
         self.new_output(n - 1)
 
     def protect(self, *tensors: Tensor) -> None:
@@ -201,7 +211,48 @@ class Learner(nn.Module):
             raise BadSetting(f"class {y} was never learned")
         output = self._outputs.pop(y)
         self.retired.add(output)
-        return self.memory.discard(output) if self.memory is not None else 0
+        return sum(memory.discard(output) for memory in self._memories())
+
+    @final
+    def merge(self, y: int, into: int) -> int:
+        """Two labels are one class: what memory holds of ``y`` becomes ``into``; ``y`` retires.
+
+        Returns how many samples moved.
+        """
+        for label in (y, into):
+            if label not in self._outputs:
+                raise BadSetting(f"class {label} was never learned")
+        if y == into:
+            raise BadSetting("a class cannot be merged into itself")
+        output = self._outputs.pop(y)
+        self.retired.add(output)
+        return self.memory.relabel(output, self._outputs[into]) if self.memory is not None else 0
+
+    @final
+    @torch.no_grad()
+    def follow(self, other: Learner) -> None:
+        """Take over what another learner of the same settings answers with.
+
+        A reader follows the writer now and then and answers while the writer learns. Memory comes
+        along only where the method answers from it; random generators never do.
+        """
+        self.labels, self.retired = list(other.labels), set(other.retired)
+        self._outputs, self.samples = dict(other._outputs), other.samples
+        for name, theirs in other._parts().items():
+            mine = getattr(self, name)
+            if isinstance(theirs, Net):
+                mine.grow_to(theirs.n)
+                mine.assign(theirs)
+            elif isinstance(theirs, Vector):
+                mine.move_to(theirs.layout)
+                mine.data.copy_(theirs.data)
+            elif isinstance(theirs, Memory):
+                if self.ANSWERS_FROM_MEMORY:
+                    mine.load_state(theirs.state())
+            elif isinstance(theirs, Tensor):
+                setattr(self, name, theirs.clone())
+            elif not isinstance(theirs, Random):
+                setattr(self, name, copy.copy(theirs))
 
     # ---- layout -----------------------------------------------------------------------------
 
@@ -242,6 +293,9 @@ class Learner(nn.Module):
         return [
             p for p in self._parts().values() if isinstance(p, Vector) and not isinstance(p, Net)
         ]
+
+    def _memories(self) -> list[Memory]:
+        return [p for p in self._parts().values() if isinstance(p, Memory)]
 
     def _mark(self) -> dict[str, Any]:
         """Cheap: references, counters and generator states, no copies of weights or memory."""

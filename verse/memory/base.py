@@ -213,6 +213,17 @@ class Memory:
         self.length = len(slots)
         self._rebuilt()
 
+    def relabel(self, y: int, into: int) -> int:
+        """Every sample of one output becomes one of another; returns how many."""
+        labels = self.fields["y"][: self.length]
+        hit = labels == y
+        labels[hit] = into
+        order = torch.from_numpy(self._age_order()).to(labels.device)
+        for field in self.fields.values():
+            field[: self.length] = field.index_select(0, order)
+        self._rebuilt()
+        return int(hit.sum())
+
     # ---- settings and state -----------------------------------------------------------------
 
     def settings(self) -> dict[str, Any]:

@@ -1,0 +1,220 @@
+"""Images and labels in, predictions out; bad input leaves everything as it was."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from verse import StreamClassifier, backbones
+from verse.classifier import NotExact
+from verse.types import BadImage, BadLabel, BadSetting, BadState, Refused
+
+COLOURS = {"red": (200, 30, 30), "green": (30, 200, 30), "blue": (30, 30, 200)}
+
+
+def picture(label: str, seed: int = 0) -> np.ndarray:
+    """A noisy square of one colour."""
+    noise = np.random.default_rng(seed).integers(-25, 25, (40, 48, 3))
+    return np.clip(np.array(COLOURS[label]) + noise, 0, 255).astype(np.uint8)
+
+
+def vectors(**options) -> StreamClassifier:
+    return StreamClassifier(backbone=backbones.identity((6,)), **options)
+
+
+def state_of(classifier: StreamClassifier) -> dict[str, torch.Tensor]:
+    return {k: v.clone() for k, v in classifier.learner.state().items()}
+
+
+def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
+
+
+@pytest.fixture(scope="module")
+def taught() -> StreamClassifier:
+    """The default classifier after 45 pictures."""
+    classifier = StreamClassifier(seed=0)
+    for t in range(45):
+        label = list(COLOURS)[t % 3]
+        classifier.learn_one(picture(label, t), label)
+    return classifier
+
+
+def test_default_learns_colours(taught) -> None:
+    assert taught.classes == ["red", "green", "blue"] and taught.samples == 45
+    assert [taught.predict_one(picture(c, 99)) for c in COLOURS] == list(COLOURS)
+    many = taught.predict_many([picture(c, 98) for c in COLOURS])
+    assert many == list(COLOURS)
+    p = taught.predict_proba_one(picture("red", 7))
+    assert set(p) == set(COLOURS) and sum(p.values()) == pytest.approx(1, abs=1e-5)
+    assert taught.predict(picture("red")).step == 45
+    assert taught.remembered() == {"red": 15, "green": 15, "blue": 15}
+
+
+def test_every_kind_of_image_gives_the_same_answer(taught, tmp_path) -> None:
+    array = picture("green", 3)
+    path = tmp_path / "x.png"
+    Image.fromarray(array).save(path)
+    expected = taught.predict_proba_one(array)
+    kinds = [path, str(path), Image.fromarray(array), torch.from_numpy(array).permute(2, 0, 1),
+             array.astype(np.float32) / 255, path.read_bytes()]  # fmt: skip
+    for image in kinds:
+        assert taught.predict_proba_one(image) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "no-such-file.png",
+        b"not an image",
+        np.zeros((0, 4, 3), np.uint8),
+        np.full((4, 4, 3), np.nan, np.float32),
+        np.zeros((2, 2, 2, 2), np.uint8),
+        np.zeros((4, 4, 7), np.uint8),
+        None,
+    ],
+    ids=["missing", "bytes", "empty", "nan", "rank", "channels", "none"],
+)
+def test_bad_image_changes_nothing(taught, image) -> None:
+    before = state_of(taught)
+    with pytest.raises(BadImage):
+        taught.learn_one(image, "yellow")
+    assert same(before, state_of(taught)) and "yellow" not in taught.classes
+
+
+@pytest.mark.parametrize("label", ["", "  ", None, True, 1.5, ["a"], {"a"}])
+def test_bad_label_changes_nothing(label) -> None:
+    classifier = vectors()
+    with pytest.raises(BadLabel):
+        classifier.learn_one(np.ones(6), label)
+    assert classifier.samples == 0 and classifier.classes == []
+
+
+def test_refused_sample_takes_its_new_class_back(monkeypatch) -> None:
+    classifier = vectors()
+    classifier.learn_one(np.ones(6), "a")
+    before = state_of(classifier)
+
+    def refuse(gradient, clip):
+        raise Refused("made to refuse")
+
+    monkeypatch.setattr(classifier.learner, "clip_scale", refuse)
+    with pytest.raises(Refused):
+        classifier.learn_one(np.ones(6), "b")
+    assert classifier.classes == ["a"] and same(before, state_of(classifier))
+
+
+def test_labels_keep_type_and_order() -> None:
+    classifier = vectors()
+    for label in [7, "7", "b", "a"]:
+        classifier.learn_one(np.ones(6), label)
+    assert classifier.classes == [7, "7", "b", "a"]
+
+
+def test_before_learning() -> None:
+    classifier = vectors()
+    assert classifier.predict_one(np.ones(6)) is None
+    assert classifier.predict_proba_one(np.ones(6)) == {}
+    assert classifier.predict_many([]) == []
+
+
+def test_forget_rename_merge() -> None:
+    classifier = vectors(seed=1)
+    for t in range(60):
+        label = "abc"[t % 3]
+        classifier.learn_one(np.eye(6)[t % 3] * 4, label)
+    classifier.rename("a", "A")
+    assert classifier.classes == ["A", "b", "c"]
+    assert classifier.predict_one(np.eye(6)[0] * 4) == "A"
+    assert classifier.merge("b", "c") == 20
+    assert classifier.remembered() == {"A": 20, "c": 40}
+    assert classifier.predict_one(np.eye(6)[1] * 4) in ("A", "c")
+    assert classifier.forget("A") == 20
+    assert classifier.classes == ["c"] and "A" not in classifier.predict_proba_one(np.ones(6))
+    classifier.learn_one(np.eye(6)[0] * 4, "A")  # comes back as a new class
+    assert classifier.classes == ["c", "A"]
+    for call in (lambda: classifier.forget("zebra"), lambda: classifier.rename("c", "A")):
+        with pytest.raises(BadLabel):
+            call()
+
+
+def test_memory_default_is_bounded() -> None:
+    classifier = vectors(per_class=3)
+    for t in range(50):
+        classifier.learn_one(np.random.default_rng(t).normal(size=6), f"class {t % 4}")
+    assert sum(classifier.remembered().values()) == 12
+
+
+@pytest.mark.parametrize("stop", [0, 1, 17, 29])
+def test_save_load_continue_is_exact(tmp_path, stop) -> None:
+    """In a fresh process, with growing heads: no bit differs."""
+    file = tmp_path / "classifier.verse"
+    rng = np.random.default_rng(0)
+    stream = [(rng.normal(size=6), f"c{t // 2}") for t in range(40)]
+    whole = vectors(seed=5)
+    for t, (z, label) in enumerate(stream):
+        if t == stop:
+            whole.save(file)
+        whole.learn_one(z, label)
+    code = f"""
+import numpy as np, torch
+torch.set_num_threads(1)
+from verse import StreamClassifier, backbones
+rng = np.random.default_rng(0)
+stream = [(rng.normal(size=6), f"c{{t // 2}}") for t in range(40)]
+c = StreamClassifier.load({str(file)!r}, backbone=backbones.identity((6,)))
+for z, label in stream[{stop}:]:
+    c.learn_one(z, label)
+c.save({str(file)!r})
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resumed = StreamClassifier.load(file, backbone=backbones.identity((6,)))
+    assert same(state_of(whole), state_of(resumed))
+    assert whole.classes == resumed.classes and whole.samples == resumed.samples
+
+
+def test_other_circumstances_warn(tmp_path) -> None:
+    file = tmp_path / "c.verse"
+    vectors().save(file)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(threads + 1)
+    try:
+        with pytest.warns(NotExact, match="threads"):
+            StreamClassifier.load(file, backbone=backbones.identity((6,)))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_another_backbone_is_refused(tmp_path) -> None:
+    file = tmp_path / "c.verse"
+    vectors().save(file)
+    with pytest.raises(BadState, match="another backbone"):
+        StreamClassifier.load(file, backbone=backbones.identity((7,)))
+
+
+def test_unknown_options_name_the_valid_ones() -> None:
+    with pytest.raises(BadSetting, match="did you mean 'verse'"):
+        vectors(learner="vers")
+    with pytest.raises(BadSetting, match="alpha"):
+        vectors(settings={"alhpa": 1})
+    with pytest.raises(BadSetting, match="class-balanced"):
+        vectors(memory="class-balance")
+
+
+def test_follow_answers_like_the_original() -> None:
+    writer, reader = vectors(), vectors()
+    for t in range(40):
+        writer.learn_one(np.eye(6)[t % 6], t % 20)
+        if t in (3, 30):
+            reader.learner.follow(writer.learner)
+            Z = torch.eye(6)
+            expected = writer.learner.predict_proba_many(Z)
+            assert torch.equal(reader.learner.predict_proba_many(Z), expected)
