@@ -185,6 +185,25 @@ class Net(Vector):
         The head is differentiated by hand; automatic differentiation serves the body alone.
         ``move_stats=False`` keeps running statistics still in ``batchnorm="train"``.
         """
+
+        def at_embedding(e: Tensor) -> tuple[Tensor, Tensor]:
+            weight = self._weight[: self.n]
+            scores = torch.addmm(self._bias[: self.n], e, weight.t())
+            value, ds = loss(scores)
+            torch.mm(ds.t(), e, out=self._weight_grad[: self.n])
+            torch.sum(ds, 0, out=self._bias_grad[: self.n])
+            return value, ds @ weight if self._body_trains else e
+
+        return self.body_gradient(Z, at_embedding, move_stats=move_stats)
+
+    @torch.no_grad()
+    def body_gradient(
+        self, Z: Tensor, loss: Loss, *, move_stats: bool = True
+    ) -> tuple[Tensor, Tensor]:
+        """Like ``gradient`` for a loss of the embedding [n, d], which returns (value, d loss / de).
+
+        It leaves the head's part of the vector to the caller.
+        """
         if self.trains_norms:
             self._set_training(True, move_stats)
         try:
@@ -193,17 +212,12 @@ class Net(Vector):
                     embedding = self.module.body(self._input(Z))
             else:
                 embedding = self.module.body(self._input(Z))
-            e = embedding.detach().float()
-            weight = self._weight[: self.n]
-            scores = torch.addmm(self._bias[: self.n], e, weight.t())
-            value, ds = loss(scores)
-            torch.mm(ds.t(), e, out=self._weight_grad[: self.n])
-            torch.sum(ds, 0, out=self._bias_grad[: self.n])
+            value, de = loss(embedding.detach().float())
             if self._body_trains:
                 self.grad[: self._body_size].zero_()
                 if self._half_flat is not None:
                     self._half_flat[: self._body_size].zero_()
-                embedding.backward((ds @ weight).to(embedding.dtype))
+                embedding.backward(de.to(embedding.dtype))
                 if self._half_grads:
                     torch._foreach_copy_(
                         [m for _, m in self._half_grads], [c for c, _ in self._half_grads]
