@@ -22,10 +22,9 @@ help:
 
 setup: $(STAMP)
 
-# Exact versions come from constraints.txt: torch first, so that nothing else picks another one.
+# Exact versions come from constraints.txt, torch's among them, so that nothing picks another one.
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[all,docs,dev]'
 	touch $@
 
