@@ -177,8 +177,8 @@ def _from_array(array: npt.NDArray[Any]) -> RGB:
     if array.ndim == 2:
         array = array[:, :, None]
     if array.shape[2] not in (1, 3, 4):
-        first = " (channels first? use array.transpose(1, 2, 0))" if array.shape[0] in (1, 3) else ""
-        raise BadImage(f"an image has 1, 3 or 4 channels last, not shape {array.shape}{first}")
+        hint = ": use array.transpose(1, 2, 0)" if array.shape[0] in (1, 3, 4) else ""
+        raise BadImage(f"an image has 1, 3 or 4 channels last, not shape {array.shape}{hint}")
     _check_size((array.shape[1], array.shape[0]), "the image")
     pixels = _to_bytes(array)
     if pixels.shape[2] == 4:

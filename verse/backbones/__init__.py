@@ -75,8 +75,7 @@ def build(
     if name not in _FAMILIES:
         raise BadSetting(f"no backbone {name!r}: use one of {', '.join(_FAMILIES)}")
     family = _FAMILIES[name]
-    at = family.default_at if at is None else at
-    network = family.build(at, weights)
+    network = family.build(family.default_at if at is None else at, weights)
     prepare = network.preprocess
     G = FrozenNetwork(
         nn.Sequential(Normalise(prepare.mean, prepare.std), network.front),
@@ -85,8 +84,6 @@ def build(
         engine=engine,
         threads=threads,
     )
-    F = plastic(
-        network.body, torch.zeros(1, *G.z_shape), precision=precision, batchnorm=batchnorm
-    )
-    key = content_key([name, at, prepare], [network.front, network.body])
-    return Backbone(name, at, G, F, key)
+    F = plastic(network.body, torch.zeros(1, *G.z_shape), precision=precision, batchnorm=batchnorm)
+    key = content_key([name, network.at, prepare], [network.front, network.body])
+    return Backbone(name, network.at, G, F, key)

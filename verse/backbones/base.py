@@ -47,7 +47,15 @@ class Extractor(Protocol):
 
 @dataclass(frozen=True)
 class Backbone:
-    """A pretrained network in two parts; ``key`` binds stored features to the G that made them."""
+    """A pretrained network in two parts; ``key`` binds stored features to the G that made them.
+
+    ``at`` names the first plastic layer. The engine that runs G is not part of the key: engines
+    agree to about 1e-5, not in every bit, so a store of features adds ``G.engine`` itself.
+
+    >>> from verse.backbones import identity
+    >>> identity(8).at
+    'fc'
+    """
 
     name: str
     at: str
@@ -60,6 +68,7 @@ class Backbone:
 class Network:
     """What a family's file builds: both parts as plain modules, and how images get in."""
 
+    at: str
     front: nn.Module
     body: nn.Module
     preprocess: Preprocess

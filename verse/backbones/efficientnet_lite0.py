@@ -15,7 +15,6 @@ import importlib.metadata
 from collections import OrderedDict
 from pathlib import Path
 
-import torch
 from torch import Tensor, nn
 
 from verse.backbones.base import Network, cut
@@ -41,11 +40,14 @@ LAYOUT = (
 class SameConv(nn.Conv2d):
     """A convolution padded as TensorFlow's SAME: for stride 2 and even sizes, one more at the end.
 
+    >>> import torch
     >>> SameConv(3, 8, 3, stride=2)(torch.zeros(1, 3, 8, 8)).shape
     torch.Size([1, 8, 4, 4])
     """
 
-    def __init__(self, inputs: int, outputs: int, kernel: int, *, stride: int, groups: int = 1) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, kernel: int, *, stride: int, groups: int = 1
+    ) -> None:
         total = kernel - stride  # for an input size that the stride divides
         pads = (total // 2, total - total // 2)
         even = pads[0] == pads[1]
@@ -70,6 +72,7 @@ def unit(
 class Block(nn.Module):
     """Inverted residual: expand, depthwise convolution, project; plus the input where shapes agree.
 
+    >>> import torch
     >>> Block(8, 8, kernel=3, stride=1, expansion=6)(torch.zeros(1, 8, 4, 4)).shape
     torch.Size([1, 8, 4, 4])
     """
@@ -126,7 +129,12 @@ def our_name(published: str) -> str:
     >>> our_name("_blocks.3._bn0.weight"), our_name("_conv_head.weight"), our_name("_bn0.bias")
     ('blocks.3.layers.bn0.weight', 'head.conv.weight', 'stem.bn.bias')
     """
-    top = {"_conv_stem": "stem.conv", "_bn0": "stem.bn", "_conv_head": "head.conv", "_bn1": "head.bn"}
+    top = {
+        "_conv_stem": "stem.conv",
+        "_bn0": "stem.bn",
+        "_conv_head": "head.conv",
+        "_bn1": "head.bn",
+    }
     first, rest = published.split(".", 1)
     if first == "_blocks":
         block, layer, leaf = rest.split(".")
@@ -145,4 +153,4 @@ def build(at: str, weights: str | Path | None) -> Network:
         fill(parts, state, path)
     at = "blocks.15" if at == "blocks.last" else at
     front, body = cut(parts, at, backbone="efficientnet-lite0")
-    return Network(front, body, Preprocess(mean=(0.5,) * 3, std=(0.5,) * 3))
+    return Network(at, front, body, Preprocess(mean=(0.5,) * 3, std=(0.5,) * 3))

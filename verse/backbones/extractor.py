@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from verse.backbones.engine import start
 from verse.backbones.preprocess import Preprocessor
+from verse.types import BadSetting
 
 
 class FrozenNetwork:
@@ -18,9 +19,10 @@ class FrozenNetwork:
 
     ``network`` is the module itself (input: a batch of prepared images), for exporting.
 
-    >>> G = FrozenNetwork(nn.Flatten(), lambda x: np.asarray(x, np.float32).reshape(2, 2))
-    >>> G([[1, 2, 3, 4]])
-    tensor([[1., 2., 3., 4.]])
+    >>> G = FrozenNetwork(nn.ReLU(), lambda x: np.asarray(x, np.float32), example=[0, 0])
+    >>> G([[1, -2], [-3, 4]])
+    tensor([[1., 0.],
+            [0., 4.]])
     """
 
     def __init__(
@@ -28,13 +30,13 @@ class FrozenNetwork:
         network: nn.Module,
         preprocess: Preprocessor,
         *,
-        example: object = (0, 0, 0, 0),
+        example: object,
         engine: str = "auto",
         threads: int | None = None,
     ) -> None:
         self.network = network
         self._preprocess = preprocess
-        first = self.preprocess(example)[None]
+        first = np.stack([self.preprocess(example)])
         self._engine = start(network, torch.from_numpy(first), engine=engine, threads=threads)
         self.z_shape: tuple[int, ...] = tuple(self.run(first).shape[1:])
 
@@ -50,6 +52,8 @@ class FrozenNetwork:
 
     @threads.setter
     def threads(self, n: int) -> None:
+        if n < 1:
+            raise BadSetting(f"threads must be at least 1, not {n}")
         self._engine.threads = n
 
     def preprocess(self, image: object) -> npt.NDArray[np.generic]:

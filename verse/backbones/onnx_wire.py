@@ -69,9 +69,7 @@ def node(
 
 def value(name: str, dtype: str, shape: Sequence[int | str]) -> bytes:
     """A ValueInfoProto: a name, an element type, and sizes (a string is a free one)."""
-    dims = b"".join(
-        _bytes(1, _int(1, d) if isinstance(d, int) else _bytes(2, d)) for d in shape
-    )
+    dims = b"".join(_bytes(1, _int(1, d) if isinstance(d, int) else _bytes(2, d)) for d in shape)
     kind = _int(1, TYPES[dtype]) + _bytes(2, dims)
     return _bytes(1, name) + _bytes(2, _bytes(1, kind))
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from pathlib import Path
 
-import torch
 from torch import Tensor, nn
 
 from verse.backbones.base import Network, cut
@@ -34,6 +33,7 @@ PUBLISHED = Published(
 class BasicBlock(nn.Module):
     """Two 3×3 convolutions and a shortcut, which is a 1×1 convolution where shapes change.
 
+    >>> import torch
     >>> BasicBlock(4, 8, stride=2)(torch.zeros(1, 4, 6, 6)).shape
     torch.Size([1, 8, 3, 3])
     """
@@ -94,4 +94,4 @@ def build(at: str, weights: str | Path | None) -> Network:
         state = {our_name(k): v for k, v in read(path).items() if not k.startswith("fc.")}
         fill(parts, state, path)
     front, body = cut(parts, at, backbone="resnet18")
-    return Network(front, body, Preprocess())
+    return Network(at, front, body, Preprocess())
