@@ -97,11 +97,12 @@ def test_every_public_name_is_documented() -> None:
 
 
 def test_every_public_class_shows_how_it_is_used() -> None:
+    classes = {value for _, value in exported() if inspect.isclass(value)}
+    bases = {base for value in classes for base in value.__mro__[1:]}  # shown by their members
     unshown = {
         f"{value.__module__}.{value.__qualname__}"
-        for _, value in exported()
-        if inspect.isclass(value)
-        and value.__module__.startswith("verse.")
+        for value in classes - bases
+        if value.__module__.startswith("verse.")
         and not issubclass(value, BaseException)
         and not inspect.isabstract(value)
         and not getattr(value, "_is_protocol", False)

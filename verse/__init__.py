@@ -38,6 +38,7 @@ _MODULES = frozenset(
         "experiments",
         "features",
         "images",
+        "journal",
         "kernels",
         "learners",
         "memory",
