@@ -11,6 +11,7 @@ from torch import Tensor
 
 from verse import backbones, checkpoint, learners, memory
 from verse.backbones import Backbone
+from verse.kernels.interrupts import deferred_interrupt
 from verse.learners import Learner
 from verse.memory import Memory
 from verse.types import BadLabel, BadSetting, BadState, Label, Prediction
@@ -128,13 +129,14 @@ class StreamClassifier:
     def learn_feature(self, z: Tensor, label: Label) -> None:
         """Learn from a feature that ``features`` made."""
         label = check_label(label)
-        number = self._numbers.get(label)
-        if number is None:
-            self.learner.learn_one(z, len(self._names))
-            self._numbers[label] = len(self._names)
-            self._names.append(label)
-        else:
-            self.learner.learn_one(z, number)
+        with deferred_interrupt():  # the label and the sample belong together
+            number = self._numbers.get(label)
+            if number is None:
+                self.learner.learn_one(z, len(self._names))
+                self._numbers[label] = len(self._names)
+                self._names.append(label)
+            else:
+                self.learner.learn_one(z, number)
 
     def consolidate(self) -> None:
         """Deferred learning of the methods that have it (GDumb, Offline, coreset VCL)."""
