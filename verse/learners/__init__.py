@@ -14,16 +14,50 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from verse.backbones.plastic import Plastic
+from verse.learners.agem import AGEM
 from verse.learners.base import Learner
+from verse.learners.ewcpp import EWCPP
+from verse.learners.exstream import ExStream
 from verse.learners.fine_tune import FineTune
+from verse.learners.gem import GEM
+from verse.learners.lwf import LwF
+from verse.learners.mas import MAS
+from verse.learners.ncm import NCM
+from verse.learners.offline import Offline
+from verse.learners.remind import REMIND
 from verse.learners.replay import TinyER
+from verse.learners.si import SI
+from verse.learners.slda import SLDA
 from verse.learners.traits import Traits
 from verse.learners.variants import VARIANTS, Variant
+from verse.learners.vcl import VCL
 from verse.learners.verse import VERSE
 from verse.memory.base import Memory
 from verse.types import BadSetting
 
-__all__ = ["VERSE", "FineTune", "Learner", "TinyER", "Traits", "build", "get", "names", "settings"]
+__all__ = [
+    "AGEM",
+    "EWCPP",
+    "GEM",
+    "MAS",
+    "NCM",
+    "REMIND",
+    "SI",
+    "SLDA",
+    "VCL",
+    "VERSE",
+    "ExStream",
+    "FineTune",
+    "Learner",
+    "LwF",
+    "Offline",
+    "TinyER",
+    "Traits",
+    "build",
+    "get",
+    "names",
+    "settings",
+]
 
 Factory = type[Learner] | Variant
 
@@ -31,6 +65,18 @@ _CLASSES: tuple[type[Learner], ...] = (
     VERSE,
     FineTune,
     TinyER,
+    EWCPP,
+    MAS,
+    SI,
+    LwF,
+    GEM,
+    AGEM,
+    VCL,
+    ExStream,
+    REMIND,
+    SLDA,
+    NCM,
+    Offline,
 )
 _LEARNERS: dict[str, Factory] = {learner.name: learner for learner in _CLASSES}
 _LEARNERS |= {variant.name: variant for variant in VARIANTS}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verse.backbones.plastic import Plastic
 from verse.learners.base import Learner
 from verse.learners.replay import TinyER
 from verse.learners.traits import Traits
+from verse.learners.trigger import DEFAULT
+from verse.learners.vcl import VCL
 from verse.learners.verse import VERSE
 from verse.memory.base import Memory
 from verse.memory.ring import Ring
@@ -77,9 +79,38 @@ def verse_no_virtual(
                  seed=seed)  # fmt: skip
 
 
+def coreset_vcl(
+    F: Plastic,
+    memory: Memory,
+    *,
+    epochs: int = 100,
+    N: int = 100,
+    lr_var: float = 1.0,
+    draws: int = 10,
+    predict_draws: int = 100,
+    plastic_body: bool = True,
+    C: int = 16,
+    trigger: str = DEFAULT,
+    lr: float = 0.01,
+    clip: float | None = 1.0,
+    seed: int = 0,
+) -> VCL:
+    """VCL whose copy is fitted on the samples in memory before an evaluation."""
+    return VCL(F, memory, coreset_epochs=epochs, N=N, lr_var=lr_var, draws=draws,
+               predict_draws=predict_draws, plastic_body=plastic_body, C=C, trigger=trigger, lr=lr,
+               clip=clip, seed=seed)  # fmt: skip
+
+
 VARIANTS = (
     Variant("fifo", fifo, TinyER.traits),
     Variant("tinyer-c48", tinyer_c48, TinyER.traits),
     Variant("tinyer-2step", tinyer_two_steps, TinyER.traits),
     Variant("verse-no-virtual", verse_no_virtual, VERSE.traits),
+    Variant(
+        "coreset-vcl",
+        coreset_vcl,
+        replace(
+            VCL.traits, fine_tuning=True, subset_replay=False, inference_time="ζ(n)", buffer="-"
+        ),
+    ),
 )

@@ -1,0 +1,76 @@
+"""A-GEM: averaged gradient episodic memory."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.losses import cross_entropy
+from verse.kernels.projection import turn_from
+from verse.learners.base import Learner, require
+from verse.learners.traits import Traits
+from verse.memory.base import Memory
+
+
+class AGEM(Learner):
+    """The new sample's gradient, without what would raise the loss on memory.
+
+    A. Chaudhry et al., "Efficient lifelong learning with A-GEM", ICLR 2019. With g the gradient of
+    CE(z_t, y_t; θ) and r that of C draws from memory::
+
+        g ← g − (g·r / r·r) r   if g·r < 0
+        θ ← θ − lr g
+
+    Adapted: the reference is drawn from all samples in memory, whose rule decides what is kept;
+    the authors keep rings per task and draw from past tasks only, which needs tasks.
+
+    >>> from verse.backbones.plastic import Head
+    >>> from verse.memory import Reservoir
+    >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
+    >>> learner = AGEM(F, Reservoir(10), lr=0.5)
+    >>> for t in range(20):
+    ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
+    >>> learner.predict_one(torch.eye(2)[0])
+    0
+    """
+
+    name: ClassVar[str] = "agem"
+    traits: ClassVar[Traits] = Traits(
+        kind="online",
+        batch_size="≫ 1",
+        class_incremental=False,
+        buffer="-",
+        violates_cisll=True,
+        fidelity="adapted",
+        adaptation="the reference is drawn from all of memory, as there are no tasks; batches of one",
+    )
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory,
+        *,
+        lr: float = 0.01,
+        C: int = 16,
+        clip: float | None = 1.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(F, memory, seed=seed)
+        require(lr > 0, f"lr must be > 0, not {lr}")
+        require(C >= 1, f"C must be ≥ 1, not {C}")
+        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
+        self.lr, self.C, self.clip = lr, C, clip
+        self.memory: Memory = memory
+
+    def step(self, z: Tensor, y: int) -> None:
+        _, g = self.theta.gradient(z, cross_entropy(torch.tensor([y], device=self.device)))
+        if len(self.memory):
+            g = g.clone()
+            old = self.memory.sample(self.C)
+            _, reference = self.theta.gradient(old.z, cross_entropy(old.y), move_stats=False)
+            g = turn_from(g, reference)
+        self.descend(g, self.lr, self.clip)
+        self.memory.add(z[0], y)

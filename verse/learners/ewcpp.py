@@ -1,0 +1,88 @@
+"""EWC++: elastic weights by a running Fisher information."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.losses import cross_entropy
+from verse.kernels.penalty import min_max
+from verse.learners.anchored import Anchored
+from verse.learners.base import require
+from verse.learners.traits import Traits
+from verse.learners.trigger import DEFAULT, task_based
+from verse.memory.base import Memory
+
+
+class EWCPP(Anchored):
+    """Weights that matter to the likelihood of what was learned are held by springs.
+
+    J. Kirkpatrick et al., "Overcoming catastrophic forgetting in neural networks", PNAS 2017; the
+    running form is EWC++ of A. Chaudhry et al., "Riemannian walk for incremental learning",
+    ECCV 2018. With g the gradient of the cross-entropy of one sample::
+
+        F ← (1 − a) F + a · mean g²                       after every ``window`` samples
+        Ω = (F − min F) / (max F − min F), θ* = θ          at the trigger
+        θ ← θ − lr ∇ [ CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)² ]
+
+    Adapted: a task's end is the ``trigger``; before the first window is full, the trigger takes
+    the open one. ``clip`` bounds the norm of the whole gradient.
+
+    >>> from verse.backbones.plastic import Head
+    >>> learner = EWCPP(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
+    >>> for t in range(20):
+    ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
+    >>> learner.predict_one(torch.eye(2)[0])
+    0
+    """
+
+    name: ClassVar[str] = "ewcpp"
+    traits: ClassVar[Traits] = task_based("a trigger stands for the end of a task; batches of one")
+    STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "fisher", "squares", "filled")
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory | None = None,
+        *,
+        lam: float = 10.0,
+        a: float = 0.9,
+        window: int = 50,
+        trigger: str = DEFAULT,
+        lr: float = 0.01,
+        clip: float | None = 1.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(F, lam=lam, trigger=trigger, lr=lr, clip=clip, seed=seed)
+        require(0 < a <= 1, f"a must be in (0, 1], not {a}")
+        require(window >= 1, f"window must be ≥ 1, not {window}")
+        self.a, self.window = a, window
+        self.fisher = self.zeros()
+        self.squares = self.zeros()  # Σ g² of the open window
+        self.filled = 0  # samples in it
+
+    def step(self, z: Tensor, y: int) -> None:
+        if self.when.due(self.clock, y):
+            self.remember()
+        _, g = self.theta.gradient(z, cross_entropy(torch.tensor([y], device=self.device)))
+        squared = g.square()
+        self.descend(self.pulled(g), self.lr, self.clip)
+
+        self.squares.data.add_(squared)
+        self.filled += 1
+        if self.filled == self.window:
+            self.fisher.data.lerp_(self.squares.data / self.window, self.a)
+            self.squares.data.zero_()
+            self.filled = 0
+
+    def remember(self) -> None:
+        first = not bool(self.fisher.data.any())  # the scale of an open window is normalised away
+        importance = (self.squares if first else self.fisher).data.clone()
+        views = self.theta.layout.views(importance)
+        n = self.theta.n  # the head's further rows do not exist yet
+        min_max([v[:n] if name.startswith("head.") else v for name, v in views.items()])
+        self.importance.data = importance
+        self.anchor.data = self.theta.data.clone()

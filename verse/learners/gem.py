@@ -1,0 +1,117 @@
+"""GEM: gradient episodic memory."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.losses import cross_entropy
+from verse.kernels.projection import solver, turn_from_all
+from verse.learners.base import Learner, require
+from verse.learners.traits import Traits
+from verse.learners.trigger import DEFAULT, Trigger
+from verse.memory.base import Memory
+
+
+class GEM(Learner):
+    """The new sample's gradient, turned until no past stretch of the stream gets worse.
+
+    D. Lopez-Paz and M. Ranzato, "Gradient episodic memory for continual learning", NIPS 2017. With
+    g the gradient of CE(z_t, y_t; θ) and G the gradients of past tasks' samples, one row each::
+
+        if any (G g)_k < 0:  v = argmin_{v ≥ margin} ½ vᵀ G Gᵀ v + (G g)ᵀ v,   g ← Gᵀ v + g
+        θ ← θ − lr g
+
+    Adapted: a task is the stretch between two triggers. The memory's own rule decides what is
+    kept, with the stretch it came from, where the authors divide it into rings for a known number
+    of tasks. The number of rows is bounded: neighbouring stretches are put together until there
+    are at most ``references``, and each row is the gradient of at most C draws.
+
+    >>> from verse.backbones.plastic import Head
+    >>> from verse.memory import Reservoir
+    >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
+    >>> learner = GEM(F, Reservoir(10), lr=0.5, trigger="every:5")
+    >>> for t in range(20):
+    ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
+    >>> learner.predict_one(torch.eye(2)[0])
+    0
+    """
+
+    name: ClassVar[str] = "gem"
+    traits: ClassVar[Traits] = Traits(
+        kind="online",
+        batch_size="≫ 1",
+        class_incremental=False,
+        buffer="-",
+        violates_cisll=True,
+        fidelity="adapted",
+        adaptation="a trigger stands for the end of a task; a bounded number of references; "
+        "the memory's own rule for rings per task; batches of one",
+    )
+    STATE: ClassVar[tuple[str, ...]] = ("clock", "stretch")
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory,
+        *,
+        margin: float = 0.5,
+        references: int = 10,
+        trigger: str = DEFAULT,
+        lr: float = 0.01,
+        C: int = 16,
+        clip: float | None = 1.0,
+        seed: int = 0,
+    ) -> None:
+        solver()  # before anything is learned: it may not be installed
+        super().__init__(F, memory, seed=seed)
+        require(margin >= 0, f"margin must be ≥ 0, not {margin}")
+        require(references >= 1, f"references must be ≥ 1, not {references}")
+        require(lr > 0, f"lr must be > 0, not {lr}")
+        require(C >= 1, f"C must be ≥ 1, not {C}")
+        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
+        self.margin, self.references, self.trigger = margin, references, trigger
+        self.lr, self.C, self.clip = lr, C, clip
+        self.memory: Memory = memory
+        self.when = Trigger.parse(trigger)
+        self.clock = Trigger.clock()
+        self.stretch = 0  # triggers so far
+
+    def memory_fields(self) -> dict[str, tuple[int, ...]]:
+        return super().memory_fields() | {"stretch": ()}
+
+    def step(self, z: Tensor, y: int) -> None:
+        if self.when.due(self.clock, y):
+            self.stretch += 1
+        _, g = self.theta.gradient(z, cross_entropy(torch.tensor([y], device=self.device)))
+        past = self.past()
+        if past:
+            g = g.clone()
+            g = turn_from_all(g, torch.stack([self.reference(p) for p in past]), self.margin)
+        self.descend(g, self.lr, self.clip)
+        self.memory.add(z[0], y, stretch=torch.tensor(float(self.stretch)))
+
+    def past(self) -> list[Tensor]:
+        """Slots of the samples of past stretches, grouped into at most ``references`` runs."""
+        stretches = self.memory.fields["stretch"][: len(self.memory)].cpu().numpy()
+        distinct = np.unique(stretches[stretches < self.stretch])
+        runs = np.array_split(distinct, max(1, min(self.references, len(distinct))))
+        return [
+            torch.from_numpy(np.flatnonzero(np.isin(stretches, run))) for run in runs if len(run)
+        ]
+
+    def reference(self, slots: Tensor) -> Tensor:
+        """The gradient of at most C of these samples."""
+        drawn = slots[torch.from_numpy(self.random.draw(len(slots), self.C))]
+        old = self.memory.rows(drawn.to(self.device))
+        _, g = self.theta.gradient(old.z, cross_entropy(old.y), move_stats=False)
+        return g.clone()
+
+    @torch.no_grad()
+    def consolidate(self) -> None:
+        if self.when.due_at_event(self.clock):
+            self.stretch += 1

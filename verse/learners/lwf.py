@@ -1,0 +1,87 @@
+"""LwF: learning without forgetting."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.distillation import softened
+from verse.kernels.losses import added, cross_entropy
+from verse.learners.base import Learner, require
+from verse.learners.traits import Traits
+from verse.learners.trigger import DEFAULT, Trigger, task_based
+from verse.memory.base import Memory
+
+
+class LwF(Learner):
+    """On new samples the network keeps answering for old classes as its former self did.
+
+    Z. Li and D. Hoiem, "Learning without forgetting", ECCV 2016. With s = F_θ(z_t), ŝ the scores
+    of a copy of the network from the last trigger and K the classes it knew::
+
+        θ ← θ − lr ∇ [ CE(s, y_t) − α Σ_{k ∈ K} softmax(ŝ/T)_k log softmax(s/T)_k ]
+
+    Adapted: a task's end is the ``trigger``; one growing head, so the cross-entropy is over all
+    classes seen, where the authors train each task's own head.
+
+    >>> from verse.backbones.plastic import Head
+    >>> learner = LwF(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
+    >>> for t in range(20):
+    ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
+    >>> learner.predict_one(torch.eye(2)[0])
+    0
+    """
+
+    name: ClassVar[str] = "lwf"
+    traits: ClassVar[Traits] = task_based(
+        "a trigger stands for the end of a task; one head for all classes; batches of one"
+    )
+    STATE: ClassVar[tuple[str, ...]] = ("clock", "teacher", "known", "learned")
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory | None = None,
+        *,
+        alpha: float = 0.5,
+        T: float = 2.0,
+        trigger: str = DEFAULT,
+        lr: float = 0.01,
+        clip: float | None = 1.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(F, None, seed=seed)
+        require(lr > 0, f"lr must be > 0, not {lr}")
+        require(alpha >= 0, f"alpha must be ≥ 0, not {alpha}")
+        require(T > 0, f"T must be > 0, not {T}")
+        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
+        self.alpha, self.T, self.trigger, self.lr, self.clip = alpha, T, trigger, lr, clip
+        self.when = Trigger.parse(trigger)
+        self.clock = Trigger.clock()
+        self.teacher = self.theta.copy()
+        self.known = 0  # outputs the teacher knows
+        self.learned = 0  # outputs that had a sample before this one
+
+    def step(self, z: Tensor, y: int) -> None:
+        if self.when.due(self.clock, y):
+            self.protect(self.teacher.data, self.teacher.stats)
+            self.remember()
+        loss = cross_entropy(torch.tensor([y], device=self.device))
+        if self.known:
+            target = self.teacher.scores(z)[:, : self.known]
+            loss = added(loss, softened(target, self.T, self.alpha))
+        _, g = self.theta.gradient(z, loss)
+        self.descend(g, self.lr, self.clip)
+        self.learned = len(self.labels)
+
+    def remember(self) -> None:
+        self.teacher.assign(self.theta)
+        self.known = self.learned  # an output that has just arrived knows nothing to teach
+
+    @torch.no_grad()
+    def consolidate(self) -> None:
+        if self.when.due_at_event(self.clock):
+            self.remember()

@@ -1,0 +1,84 @@
+"""SI: synaptic intelligence."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.losses import cross_entropy
+from verse.learners.anchored import Anchored
+from verse.learners.base import require
+from verse.learners.traits import Traits
+from verse.learners.trigger import DEFAULT, task_based
+from verse.memory.base import Memory
+
+
+class SI(Anchored):
+    """Weights whose movement lowered the loss are held by springs.
+
+    F. Zenke et al., "Continual learning through synaptic intelligence", ICML 2017. With g the
+    gradient of the cross-entropy alone and Δθ what the weights really moved::
+
+        ω ← ω − g · Δθ                                         in every step
+        Ω ← relu(Ω + ω / ((θ − θ*)² + ξ)),  ω ← 0,  θ* ← θ      at the trigger
+        θ ← θ − lr ∇ [ CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)² ]
+
+    Adapted: a task's end is the ``trigger``. A new output's path starts at its first weights.
+
+    >>> from verse.backbones.plastic import Head
+    >>> learner = SI(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
+    >>> for t in range(20):
+    ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
+    >>> learner.predict_one(torch.eye(2)[0])
+    0
+    """
+
+    name: ClassVar[str] = "si"
+    traits: ClassVar[Traits] = task_based("a trigger stands for the end of a task; batches of one")
+    STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "path")
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory | None = None,
+        *,
+        lam: float = 0.1,
+        xi: float = 1e-3,
+        trigger: str = DEFAULT,
+        lr: float = 0.01,
+        clip: float | None = 1.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(F, lam=lam, trigger=trigger, lr=lr, clip=clip, seed=seed)
+        require(xi > 0, f"xi must be > 0, not {xi}")
+        self.xi = xi
+        self.anchor.data.copy_(self.theta.data)
+        self.path = self.zeros()  # ω
+
+    def step(self, z: Tensor, y: int) -> None:
+        if self.when.due(self.clock, y):
+            self.remember()
+        _, g = self.theta.gradient(z, cross_entropy(torch.tensor([y], device=self.device)))
+        alone = g.clone()
+        self.pulled(g)
+        rate = self.lr * self.clip_scale(g, self.clip)
+        self.descend(g, rate)
+        self.path.data.addcmul_(alone, g, value=rate)  # Δθ = −rate · g
+
+    def remember(self) -> None:
+        moved = self.theta.data - self.anchor.data
+        gained = self.path.data / (moved.square() + self.xi)
+        self.importance.data = (self.importance.data + gained).relu_()
+        self.anchor.data = self.theta.data.clone()
+        self.path.data = torch.zeros_like(self.path.data)
+
+    def new_output(self, output: int) -> None:
+        anchor = self.anchor.data.clone()
+        for name in ("head.weight", "head.bias"):
+            self.theta.layout.views(anchor)[name][output] = self.theta.layout.views(
+                self.theta.data
+            )[name][output]
+        self.anchor.data = anchor
