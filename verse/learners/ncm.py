@@ -1,0 +1,55 @@
+"""NCM: the nearest class mean."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic
+from verse.learners.base import Learner
+from verse.learners.traits import Traits
+from verse.memory.base import Memory
+
+
+class NCM(Learner):
+    """The class whose mean embedding is nearest; a running mean per class is all it keeps.
+
+    T. Mensink et al., "Distance-based image classification: generalizing to new classes at
+    near-zero cost", TPAMI 2013 (without their learned metric). With e = body(z) of the start
+    weights::
+
+        μ_y ← μ_y + (e − μ_y) / (n_y + 1),  n_y ← n_y + 1;   score_k = −½ ‖e − μ_k‖²
+
+    >>> from verse.backbones.plastic import Head
+    >>> learner = NCM(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)))
+    >>> for t in range(4):
+    ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
+    >>> learner.predict_one(torch.tensor([0.9, 0.2]))
+    0
+    """
+
+    name: ClassVar[str] = "ncm"
+    traits: ClassVar[Traits] = Traits(kind="streaming", subset_replay=None)
+    STATE: ClassVar[tuple[str, ...]] = ("means", "counts")
+
+    def __init__(self, F: Plastic, memory: Memory | None = None, *, seed: int = 0) -> None:
+        super().__init__(F, None, seed=seed)
+        self.means = torch.zeros(0, F.head.d, device=self.device)
+        self.counts: list[int] = []
+
+    def new_output(self, output: int) -> None:
+        self.means = torch.cat((self.means, self.means.new_zeros(1, self.means.shape[1])))
+        self.counts.append(0)
+
+    def step(self, z: Tensor, y: int) -> None:
+        e = self.theta.embed(z)[0]
+        mean = self.means[y].lerp(e, 1 / (self.counts[y] + 1))
+        self.clip_scale(mean, None)  # refuses what is not finite
+        self.means[y] = mean
+        self.counts[y] += 1
+
+    def logits(self, Z: Tensor) -> Tensor:
+        # ‖e‖² is the same for every class
+        return self.theta.embed(Z) @ self.means.t() - 0.5 * self.means.square().sum(1)

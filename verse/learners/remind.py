@@ -1,0 +1,243 @@
+"""REMIND: replay of features that are stored as a few bytes each."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.crops import random_resized_crops
+from verse.kernels.losses import soft_cross_entropy
+from verse.kernels.product_quantizer import ENGINES, ProductQuantizer, parts_for
+from verse.kernels.vector import Vector
+from verse.learners.base import Learner, require
+from verse.learners.traits import Traits
+from verse.memory.base import Memory
+from verse.memory.class_balanced import ClassBalanced
+from verse.memory.reservoir import Reservoir
+from verse.types import BadSetting, Batch
+
+MOST_VECTORS = 256 * 256  # that k-means looks at
+
+
+class REMIND(Learner):
+    """Compress every feature, learn from decompressed ones, replay with crops and mixup.
+
+    T. Hayes et al., "REMIND your neural network to prevent catastrophic forgetting", ECCV 2020.
+    With q = decode ∘ encode of a product quantiser, λ ~ Beta(a, a), and two draws A, B of C codes
+    each, cropped and resized at random as the new one is::
+
+        D = {(q(z_t), y_t)} ∪ {(λ z_A + (1 − λ) z_B, λ y_A + (1 − λ) y_B)}
+        v ← 0.9 v + ∇ CE(D; θ) + w θ,   θ ← θ − lr · 0.01^(100 ⌊n_y / 100⌋ / 1300) v
+
+    where n_y counts the samples of y_t's class; then the codes enter memory, where a random item
+    of the largest class makes room. Answers see q(z) too.
+
+    The quantiser is trained by ``fit`` on other data, or on the first ``base`` samples of the
+    stream. Those are kept as they are until then, outside the memory's budget, and are learned
+    and replayed without quantisation.
+
+    >>> from verse.backbones.plastic import Head
+    >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
+    >>> learner = REMIND(F, ClassBalanced(10), base=8, lr=0.1)
+    >>> for t in range(40):
+    ...     learner.learn_one(torch.eye(2)[t // 4 % 2], t // 4 % 2)
+    >>> learner.predict_one(torch.eye(2)[0]), learner.memory.item_bytes
+    (0, 9)
+    """
+
+    name: ClassVar[str] = "remind"
+    traits: ClassVar[Traits] = Traits(
+        kind="streaming",
+        buffer="≫ 10 %",
+        fidelity="adapted",
+        adaptation="no base training of the network, only of the codec, on the first samples or "
+        "by fit; batch normalisation as F says (the authors': train mode); clipped gradients; "
+        "C = 16 and lr = 0.01 as for every method (the authors': 50 and 0.1).",
+    )
+    STATE: ClassVar[tuple[str, ...]] = ("velocity", "seen", "codebooks", "raw")
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory,
+        *,
+        base: int = 100,
+        parts: int | None = None,
+        codebook_size: int = 256,
+        codec: str = "torch",
+        lr: float = 0.01,
+        lr_step: int = 100,
+        lr_span: int = 1300,
+        lr_last: float = 0.01,
+        C: int = 16,
+        momentum: float = 0.9,
+        weight_decay: float = 1e-5,
+        mixup: float = 0.1,
+        smallest_crop: float = 2 / 7,
+        clip: float | None = 1.0,
+        seed: int = 0,
+    ) -> None:
+        # one vector of channels at each position; anything but maps is a single position
+        channels, *sides = F.z_shape if len(F.z_shape) == 3 else (prod(F.z_shape), 1, 1)
+        self.map_shape = (sides[0], sides[1], channels)
+        self.positions = sides[0] * sides[1]
+        self.parts = parts
+        self.code_length = parts_for(channels) if parts is None else parts
+        require(
+            self.code_length >= 1 and channels % self.code_length == 0,
+            f"parts must divide the {channels} channels of a feature, {parts} does not",
+        )
+        codes = ClassBalanced.like(memory)
+        super().__init__(F, codes, seed=seed)
+        require(base >= 1, f"base must be ≥ 1, not {base}")
+        require(1 <= codebook_size <= 256, f"codebook_size must be 1 to 256, not {codebook_size}")
+        require(codec in ENGINES, f"codec {codec!r}: use one of {', '.join(ENGINES)}")
+        require(lr > 0, f"lr must be > 0, not {lr}")
+        require(lr_step >= 1 and lr_span >= 1, "lr_step and lr_span must be ≥ 1")
+        require(0 < lr_last <= 1, f"lr_last must be in (0, 1], not {lr_last}")
+        require(C >= 0, f"C must be ≥ 0, not {C}")
+        require(0 <= momentum < 1, f"momentum must be in [0, 1), not {momentum}")
+        require(weight_decay >= 0, f"weight_decay must be ≥ 0, not {weight_decay}")
+        require(mixup >= 0, f"mixup must be ≥ 0, not {mixup}")
+        require(0 < smallest_crop <= 1, f"smallest_crop must be in (0, 1], not {smallest_crop}")
+        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
+        self.base, self.codebook_size, self.codec, self.C = base, codebook_size, codec, C
+        self.lr, self.lr_step, self.lr_span, self.lr_last = lr, lr_step, lr_span, lr_last
+        self.momentum, self.weight_decay, self.clip = momentum, weight_decay, clip
+        self.mixup, self.smallest_crop = mixup, smallest_crop
+        self.memory: Memory = codes
+        self.velocity = Vector(self.theta.layout, self.device)
+        self.seen: list[int] = []  # samples of each class
+        self.codebooks: Tensor | None = None
+        self.raw = Reservoir(base, seed=seed)  # the base set, until the codec is trained
+        self.raw.allocate(self.device, z=self.stored_shape)
+        self._quantizer: ProductQuantizer | None = None
+
+    def memory_fields(self) -> dict[str, tuple[int, ...]]:
+        return {"z": (self.positions, self.code_length)}
+
+    def memory_types(self) -> dict[str, torch.dtype]:
+        return {"z": torch.uint8}
+
+    def new_output(self, output: int) -> None:
+        self.seen.append(0)
+
+    # ---- the codec --------------------------------------------------------------------------
+
+    @property
+    def quantizer(self) -> ProductQuantizer | None:
+        """The trained codec; it follows from the codebooks, which are the state."""
+        if self.codebooks is None:
+            return None
+        if self._quantizer is None or self._quantizer.codebooks is not self.codebooks:
+            self._quantizer = ProductQuantizer(self.codebooks, self.codec)
+        return self._quantizer
+
+    def encode(self, Z: Tensor) -> Tensor:
+        """Codes [n, positions, parts] of features as they are stored."""
+        assert self.quantizer is not None
+        codes = self.quantizer.encode(self._maps(Z).reshape(-1, self.map_shape[2]))
+        return codes.view(Z.shape[0], -1, self.code_length)
+
+    def decode(self, codes: Tensor) -> Tensor:
+        """Maps [n, h, w, channels] of codes."""
+        assert self.quantizer is not None
+        vectors = self.quantizer.decode(codes.view(-1, self.code_length))
+        return vectors.view(-1, *self.map_shape)
+
+    def _maps(self, Z: Tensor) -> Tensor:
+        """Stored features as [n, h, w, channels]."""
+        if Z.dim() == 4 and not self.F.channels_last:
+            return Z.permute(0, 2, 3, 1)
+        return Z.reshape(-1, *self.map_shape)
+
+    def _features(self, maps: Tensor) -> Tensor:
+        """The way back from ``_maps``."""
+        if len(self.F.z_shape) == 3 and not self.F.channels_last:
+            return maps.permute(0, 3, 1, 2).contiguous()
+        return maps.reshape(-1, *self.stored_shape)
+
+    def _train(self, Z: Tensor) -> Tensor:
+        """Codebooks for stored features, by k-means on the vectors at all their positions."""
+        vectors = self._maps(Z).reshape(-1, self.map_shape[2])
+        return ProductQuantizer.train(
+            vectors, parts=self.code_length, size=self.codebook_size, random=self.random,
+            engine=self.codec,
+        ).codebooks  # fmt: skip
+
+    def _adopt(self, codebooks: Tensor) -> None:
+        """Use these codebooks from now on; the base set becomes codes."""
+        self.codebooks = codebooks
+        kept = self.raw.all()
+        if len(kept):
+            for codes, y in zip(self.encode(kept.z), kept.y.tolist(), strict=True):
+                self.memory.add(codes, y)
+        self.raw.length = 0
+        self.raw.allocate(self.device, z=self.stored_shape)
+
+    @torch.no_grad()
+    def fit(self, Z: Tensor, y: Tensor) -> None:
+        """Train the codec on features [n, \\*z_shape] of any data; labels are not looked at."""
+        if self.codebooks is not None:
+            raise BadSetting("the codec is trained already; codes in memory depend on it")
+        few = torch.from_numpy(
+            self.random.draw(len(Z), MOST_VECTORS // self.memory_fields()["z"][0])
+        )
+        self._adopt(self._train(self._stored(Z[few])))
+
+    # ---- learning ---------------------------------------------------------------------------
+
+    def rate(self, y: int) -> float:
+        """The learning rate for the next sample of an output."""
+        steps = self.lr_step * (self.seen[y] // self.lr_step)
+        rate: float = self.lr * self.lr_last ** (min(steps, self.lr_span) / self.lr_span)
+        return rate
+
+    def _draw(self) -> Batch:
+        """C items from memory as maps."""
+        if self.codebooks is None:
+            old = self.raw.sample(self.C)
+            return Batch(self._maps(old.z), old.y)
+        old = self.memory.sample(self.C)
+        return Batch(self.decode(old.z), old.y)
+
+    def step(self, z: Tensor, y: int) -> None:
+        codes = None if self.codebooks is None else self.encode(z)
+        new = self._maps(z) if codes is None else self.decode(codes)
+        A, B = self._draw(), self._draw()
+        k = len(A)
+        share = float(self.random.numpy.beta(self.mixup, self.mixup)) if self.mixup else 1.0
+
+        maps = torch.cat((new, A.z, B.z))
+        if self.positions > 1:
+            maps = random_resized_crops(maps, smallest=self.smallest_crop, random=self.random)
+        mixed = torch.cat((maps[:1], maps[1 + k :].lerp(maps[1 : 1 + k], share)))
+        target = torch.zeros(1 + k, len(self.labels), device=self.device)
+        target[0, y] = 1
+        target[1:].scatter_add_(1, A.y.unsqueeze(1), target.new_full((k, 1), share))
+        target[1:].scatter_add_(1, B.y.unsqueeze(1), target.new_full((k, 1), 1 - share))
+
+        _, g = self.theta.gradient(self._features(mixed), soft_cross_entropy(target))
+        scale = self.clip_scale(g, self.clip)
+        complete = codes is None and len(self.raw) + 1 >= self.base
+        codebooks = self._train(torch.cat((self.raw.all().z, z))) if complete else None
+
+        v = self.velocity.data
+        v.mul_(self.momentum).add_(g, alpha=scale).add_(self.theta.data, alpha=self.weight_decay)
+        self.theta.data.add_(v, alpha=-self.rate(y))
+        self.theta.sync()
+        self.seen[y] += 1
+        if codes is not None:
+            self.memory.add(codes[0], y)
+        else:
+            self.raw.add(z[0], y)
+        if codebooks is not None:
+            self._adopt(codebooks)
+
+    def logits(self, Z: Tensor) -> Tensor:
+        seen = Z if self.codebooks is None else self._features(self.decode(self.encode(Z)))
+        return self.theta.scores(seen)
