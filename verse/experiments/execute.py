@@ -1,0 +1,175 @@
+"""Execute a run: the one way from a record to its result, for ``verse run`` and ``compare`` alike."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from verse import __version__, checkpoint, learners, memory, streams
+from verse.evaluate import Finished, Samples, SoFar, Tested, stream
+from verse.experiments.capacity import budget
+from verse.experiments.offline import bounds
+from verse.experiments.prepare import Prepared, Stage, Watch, nothing, prepare
+from verse.experiments.result import Result, curve
+from verse.experiments.run import Run
+from verse.learners.base import Learner
+from verse.realtime import Camera
+from verse.streams import Schedule
+from verse.types import BadState
+
+__all__ = ["Prepared", "Stage", "Watch", "execute", "prepare"]
+
+SAVE_SECONDS = 30.0
+
+
+class InexactResume(UserWarning):
+    """A resumed run goes on correctly, but not to the last bit as it would have."""
+
+
+def execute(
+    run: Run,
+    *,
+    prepared: Prepared | None = None,
+    root: str | Path | None = None,
+    cache: bool = True,
+    strict: bool = False,
+    threads: int | None = None,
+    checkpoint_file: Path | None = None,
+    resume: bool = False,
+    save_seconds: float = SAVE_SECONDS,
+    watch: Watch = nothing,
+) -> Result:
+    """Stream the data set through the learner once, then Offline; ``watch`` sees every event.
+
+    With ``checkpoint_file`` the run can be killed at any moment: ``resume=True`` goes on from
+    there, bit-identical on the same machine with the same versions and threads. The file is
+    removed when the run is finished.
+    """
+    if threads is not None:
+        torch.set_num_threads(threads)
+    began = time.perf_counter()
+    ready = prepared or prepare(
+        run, root=root, cache=cache, strict=strict, threads=threads, watch=watch
+    )
+    train, schedule = in_order(run, ready)
+    learner = build_learner(run, ready, len(train))
+    so_far = SoFar()
+    if resume and checkpoint_file is not None and checkpoint_file.exists():
+        so_far = _load(checkpoint_file, run, learner)
+    _learn(run, ready, train, schedule, learner, so_far, checkpoint_file, save_seconds, watch)
+    offline = bounds(ready, schedule, run, watch) if run.offline else ()
+    result = Result(
+        run=run,
+        classes=ready.dataset.classes,
+        split=ready.dataset.split,
+        fingerprint=ready.fingerprint,
+        frames=len(train),
+        test_frames=len(ready.test),
+        offline=tuple(offline),
+        unreadable=ready.unreadable,
+        seconds=time.perf_counter() - began,
+        capacity=learner.memory.limit if learner.memory is not None else 0,
+        memory_bytes=learner.memory.bytes if learner.memory is not None else 0,
+        settings=learner.settings(),
+        circumstances=_circumstances(run, ready),
+        **curve(so_far),
+    )
+    return result
+
+
+def in_order(run: Run, ready: Prepared) -> tuple[Samples, Schedule]:
+    """The training samples as the stream shows them, and when it is tested."""
+    frames = ready.dataset.train
+    order = streams.order(run.order, frames.labels, frames.videos, frames.frames, run.seed)
+    train = ready.train.take(order)
+    return train, Schedule.of(run.order, train.y, every=run.every, steps=run.steps)
+
+
+def build_learner(run: Run, ready: Prepared, stream_length: int) -> Learner:
+    """The run's learner with its memory, before the first frame."""
+    store = memory.get(run.memory)(**budget(run.capacity, stream_length), seed=run.seed)
+    return learners.build(run.learner, ready.backbone.F, store, seed=run.seed, **run.settings)
+
+
+def _learn(
+    run: Run,
+    ready: Prepared,
+    train: Samples,
+    schedule: Schedule,
+    learner: Learner,
+    so_far: SoFar,
+    file: Path | None,
+    save_seconds: float,
+    watch: Watch,
+) -> None:
+    saved = time.monotonic()
+    camera = Camera(run.fps, run.queue) if run.fps is not None else None
+    measured = camera is not None and run.step_seconds is None
+    events = stream(
+        learner,
+        train,
+        ready.test,
+        schedule,
+        so_far=so_far,
+        camera=camera,
+        step_seconds=run.step_seconds,
+        overhead=_extraction_seconds(ready) if measured else 0.0,
+        prequential=run.prequential,
+    )
+    for event in so_far.tested.copy():
+        watch(event)
+    try:
+        for event in events:
+            watch(event)
+            due = time.monotonic() - saved >= save_seconds or isinstance(event, Tested)
+            if file is not None and due and not isinstance(event, Finished):
+                _save(file, run, learner, so_far)
+                saved = time.monotonic()
+    except KeyboardInterrupt:
+        if file is not None and so_far.steady:
+            _save(file, run, learner, so_far)
+        raise
+
+
+def _save(file: Path, run: Run, learner: Learner, so_far: SoFar) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    spec = {"run": run.id, "so_far": so_far.document()}
+    checkpoint.write(file, learner.state(), spec)
+
+
+def _load(file: Path, run: Run, learner: Learner) -> SoFar:
+    tensors, document = checkpoint.read(file)
+    spec = document["spec"]
+    if spec.get("run") != run.id:
+        raise BadState(f"{file} belongs to another run ({spec.get('run')}, not {run.id})")
+    for change in checkpoint.differences(document["circumstances"]):
+        warnings.warn(f"resuming is not exact: {change}", InexactResume, stacklevel=3)
+    learner.load_state(tensors)
+    return SoFar.load(spec["so_far"])
+
+
+def _extraction_seconds(ready: Prepared) -> float:
+    """What G takes for one frame on this machine: the median of a few."""
+    G, frames = ready.backbone.G, ready.dataset.train
+    inputs = np.stack([G.preprocess(frames.read(0))])
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        G.run(inputs)
+        times.append(time.perf_counter() - began)
+    return float(np.median(times))
+
+
+def _circumstances(run: Run, ready: Prepared) -> dict[str, str]:
+    return checkpoint.circumstances() | {
+        "verse": __version__,
+        "engine": ready.backbone.G.engine,
+        "backbone_key": ready.backbone.key,
+        "at": ready.backbone.at,
+        "precision": run.precision,
+        "batchnorm": run.batchnorm,
+    }

@@ -1,0 +1,137 @@
+"""Everything a run needs before its stream starts: data set, backbone, features of both sides."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from verse import backbones, datasets
+from verse.backbones.base import Backbone
+from verse.datasets.base import Dataset
+from verse.evaluate import Samples
+from verse.experiments.run import Run
+from verse.features import Features
+from verse.types import BadData, BadSetting
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Progress of something before or after the stream: ``done`` of ``total``."""
+
+    name: str
+    done: int
+    total: int
+
+
+Watch = Callable[[object], None]
+"""Called with every event: a Stage, or what ``evaluate.stream`` yields."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Shared by all runs that differ only in learner, order, seed, memory and schedule."""
+
+    dataset: Dataset
+    backbone: Backbone
+    train: Samples
+    test: Samples
+    unreadable: int
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The data set's identity on any machine."""
+        return self.dataset.fingerprint()
+
+
+def nothing(_: object) -> None:
+    """Watch without looking."""
+
+
+def key(run: Run) -> tuple[object, ...]:
+    """Runs with equal keys share what ``prepare`` gives."""
+    return (
+        *(run.dataset, tuple(run.options.items()), run.holdout, run.thin, run.validation),
+        *(run.backbone, run.at, run.weights, run.features, run.precision, run.batchnorm),
+    )
+
+
+def prepare(
+    run: Run,
+    *,
+    root: str | Path | None = None,
+    cache: bool = True,
+    strict: bool = False,
+    threads: int | None = None,
+    watch: Watch = nothing,
+) -> Prepared:
+    """Load the data set and the backbone, and compute the features that are not on disk."""
+    watch(Stage("data set", 0, 1))
+    dataset = datasets.load(
+        run.dataset,
+        root=root,
+        holdout=run.holdout,
+        every=run.thin,
+        validate=run.validation,
+        options=run.options,
+    )
+    if not len(dataset.test):
+        raise BadData(f"{dataset.name} has no test frames; hold some out (--holdout)")
+    watch(Stage("data set", 1, 1))
+    watch(Stage("backbone", 0, 1))
+    backbone = _backbone(run, threads)
+    watch(Stage("backbone", 1, 1))
+    sides = []
+    for name, frames in (("training", dataset.train), ("test", dataset.test)):
+
+        def progress(done: int, total: int, stage: str = f"features, {name}") -> None:
+            watch(Stage(stage, done, total))
+
+        sides.append(
+            Features.of(
+                frames,
+                backbone,
+                dtype=run.features,
+                cache=cache,
+                strict=strict,
+                progress=progress,
+            )
+        )
+    train, test = sides
+    if train.skipped or test.skipped:
+        dataset = replace(dataset, train=train.frames, test=test.frames)  # checks it again
+    return Prepared(
+        dataset,
+        backbone,
+        _samples(train),
+        _samples(test),
+        len(train.skipped) + len(test.skipped),
+    )
+
+
+def _samples(features: Features) -> Samples:
+    return Samples(features, features.frames.labels, features.frames.videos)
+
+
+def _backbone(run: Run, threads: int | None) -> Backbone:
+    """By name, or a dotted path to a function with the keywords at, precision and batchnorm."""
+    if "." not in run.backbone:
+        return backbones.build(
+            run.backbone,
+            at=run.at,
+            weights=run.weights,
+            precision=run.precision,
+            batchnorm=run.batchnorm,
+            threads=threads,
+        )
+    module, _, function = run.backbone.rpartition(".")
+    try:
+        build = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise BadSetting(f"cannot import the backbone {run.backbone!r}: {error}") from error
+    built = build(at=run.at, precision=run.precision, batchnorm=run.batchnorm)
+    if not isinstance(built, Backbone):
+        raise BadSetting(f"{run.backbone} gave a {type(built).__name__}, not a Backbone")
+    return built

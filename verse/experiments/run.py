@@ -1,0 +1,122 @@
+"""What a run is: a frozen record of every choice that its numbers depend on."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from verse import memory, streams
+from verse.experiments.capacity import budget
+from verse.experiments.settings import bind
+from verse.types import BadSetting
+
+VERSION = 1  # of the record: a change of meaning is a new number, and so new identities
+
+# The paper's choice; it holds for every method with a memory.
+_RULES = {
+    "iid": "class-balanced",
+    "class-iid": "class-balanced",
+    "instance": "reservoir",
+    "class-instance": "reservoir",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One learner over one stream. ``id`` is a hash of the record: equal choices, equal identity.
+
+    Where files lie, how many threads work and whether features are cached is not part of it.
+
+    >>> run = Run("tabletop", learner="tinyer", order="iid")
+    >>> run.memory, run.id == Run("tabletop", learner="tinyer", order="iid", seed=0).id
+    ('class-balanced', True)
+    """
+
+    dataset: str
+    learner: str = "verse"
+    order: str = "class-instance"
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The data set loader's own keywords."""
+    holdout: str | None = None
+    thin: int = 1
+    """Every n-th frame of each video, training and test."""
+    validation: str | None = None
+    """A split rule that takes validation videos out of training; test frames are not touched."""
+    backbone: str = "efficientnet-lite0"
+    at: str | None = None
+    weights: str | None = None
+    features: str = "float32"
+    precision: str = "float32"
+    batchnorm: str = "frozen"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    memory: str = ""
+    """The slot rule; left out: the paper's choice for the ordering."""
+    capacity: str = "4%"
+    every: int = 1
+    steps: int = 10
+    offline: bool = True
+    fps: float | None = None
+    queue: int = 0
+    step_seconds: float | None = None
+    prequential: bool = False
+
+    def __post_init__(self) -> None:
+        streams.order(self.order, [], [], [], self.seed)  # refuses unknown orders and bad seeds
+        budget(self.capacity, 1)
+        _set(self, "memory", self.memory or _RULES[self.order])
+        memory.get(self.memory)
+        _set(self, "settings", MappingProxyType(bind(self.learner, self.settings)))
+        _set(self, "options", MappingProxyType(dict(sorted(self.options.items()))))
+        for name, least in (("thin", 1), ("every", 1), ("steps", 1), ("queue", 0)):
+            if getattr(self, name) < least:
+                raise BadSetting(f"{name} is a whole number from {least}")
+        if self.fps is not None and not 0 < self.fps < float("inf"):
+            raise BadSetting(f"fps is a number above 0, not {self.fps}")
+        if self.step_seconds is not None and not 0 <= self.step_seconds < float("inf"):
+            raise BadSetting(f"step_seconds is a number from 0, not {self.step_seconds}")
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def load(cls, document: Mapping[str, Any]) -> Run:
+        """From a document or a recipe's table; an unknown key is an error that names the valid ones.
+
+        >>> Run.load({"dataset": "tabletop", "ordr": "iid"})
+        Traceback (most recent call last):
+        verse.types.BadSetting: a run has no 'ordr', did you mean 'order'?
+        """
+        known = [f.name for f in fields(cls)]
+        for key in document:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(known)}"
+                raise BadSetting(f"a run has no {key!r}, {hint}")
+        return cls(**document)
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits over the whole record."""
+        text = json.dumps({"version": VERSION} | self.document(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        """A file name for people: what it is, then the start of its identity."""
+        data = self.dataset.rstrip("/").rpartition("/")[2].replace(":", "-")
+        return f"{data}-{self.learner}-{self.order}-{self.seed}-{self.id[:8]}"
+
+
+def _set(run: Run, name: str, value: object) -> None:
+    object.__setattr__(run, name, value)
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
