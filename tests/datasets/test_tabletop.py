@@ -283,3 +283,18 @@ def test_rendering_is_not_absurdly_slow() -> None:
     for k in range(10):
         film.frame(k)
     assert (time.process_time() - start) / 10 < 0.1
+
+
+@pytest.mark.slow
+def test_difficulty_is_between_easy_and_hopeless(data: Dataset) -> None:
+    """Nearest class mean on the default backbone's pooled features, two frames of each video."""
+    backbones = pytest.importorskip("verse.backbones")
+    G = backbones.build("efficientnet-lite0", at="fc").G
+    thin = data.thin(every=8)
+    Z = []
+    for side in (thin.train, thin.test):
+        batches = np.array_split(np.arange(len(side)), len(side) // 32)
+        Z.append(np.concatenate([G([side.read(int(i)) for i in rows]).numpy() for rows in batches]))
+    means = np.stack([Z[0][thin.train.labels == c].mean(0) for c in range(12)])
+    answer = ((Z[1][:, None] - means) ** 2).sum(-1).argmin(1)
+    assert 0.5 < (answer == thin.test.labels).mean() < 0.85
