@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -52,15 +53,15 @@ def load(spec: str, root: str | Path | None = None, holdout: str | None = None, 
          options: Mapping[str, object] | None = None) -> Dataset:
     """The data set called ``spec``: a name, ``folder:PATH``, or a dotted path to your own loader.
 
-    ``root`` is where its files are, ``holdout`` the split rule for those that have none of their
-    own, ``every`` or ``keep`` thin the videos, ``validate`` replaces test by validation videos
+    ``root`` is where its files are (a folder is also looked for under ``VERSE_DATA``), ``holdout``
+    the split rule for those that have none of their own, ``every`` or ``keep`` thin the videos, ``validate`` replaces test by validation videos
     taken out of training (a split rule), ``options`` are the loader's own keyword parameters.
     """
     name, colon, path = spec.partition(":")
     loader = _find(name)
     given = dict(options or {})
     if colon:
-        given["path"] = str(Path(root) / path) if root is not None else path
+        given["path"] = str(_folder(path, root))
     elif root is not None:
         given["root"] = root
     if holdout is not None:
@@ -68,6 +69,19 @@ def load(spec: str, root: str | Path | None = None, holdout: str | None = None, 
     _fits(name, loader, given)
     dataset = loader(**given).thin(every, keep)
     return dataset if validate is None else validation(dataset, validate)
+
+
+def _folder(path: str, root: str | Path | None) -> Path:
+    """Under ``root`` if given; else as it stands, else under the data directory ``VERSE_DATA``.
+
+    So a record that says ``folder:eth80`` names no place of one machine.
+    """
+    if root is not None:
+        return Path(root) / path
+    shared = os.environ.get("VERSE_DATA")
+    if shared and not Path(path).is_dir() and (Path(shared) / path).is_dir():
+        return Path(shared) / path
+    return Path(path)
 
 
 def _find(name: str) -> Callable[..., Dataset]:
