@@ -107,8 +107,22 @@ def plastic(body: nn.Module, z: Tensor, *, precision: str, batchnorm: str) -> Pl
         raise BadSetting(f"the plastic part must give one vector per image, not {tuple(e.shape)}")
     z_shape = tuple(z.shape[1:])
     return Plastic(
-        body, Head(e.shape[1]), z_shape=z_shape, precision=precision, batchnorm=batchnorm
+        body,
+        Head(e.shape[1]),
+        z_shape=z_shape,
+        precision=precision,
+        batchnorm=batchnorm,
+        channels_last=_prefers_channels_last(body, z_shape),
     )
+
+
+def _prefers_channels_last(body: nn.Module, z_shape: tuple[int, ...]) -> bool:
+    """Measured: 1×1 convolutions, and 3×3 ones on maps of up to 8×8 (by ``kernels.winograd``), are
+    fastest on channels-last features; oneDNN's dense convolutions on larger maps are not."""
+    dense = (
+        m.groups == 1 and max(m.kernel_size) > 1 for m in body.modules() if isinstance(m, nn.Conv2d)
+    )
+    return len(z_shape) == 3 and (max(z_shape[1:]) <= 8 or not any(dense))
 
 
 def content_key(facts: Sequence[object], modules: Sequence[nn.Module]) -> str:
