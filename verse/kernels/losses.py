@@ -34,6 +34,22 @@ def cross_entropy(y: Tensor) -> Loss:
     return loss
 
 
+def soft_cross_entropy(target: Tensor) -> Loss:
+    """Mean over the batch of −Σ target · log softmax(s), for targets [n, classes] that sum to 1.
+
+    >>> value, grad = soft_cross_entropy(torch.tensor([[0.75, 0.25]]))(torch.zeros(1, 2))
+    >>> grad.tolist()
+    [[-0.25, 0.25]]
+    """
+
+    def loss(scores: Tensor) -> tuple[Tensor, Tensor]:
+        log_p = torch.log_softmax(scores, 1)
+        value = (target * log_p).sum().div_(-len(target))
+        return value, log_p.exp().sub_(target).div_(len(target))
+
+    return loss
+
+
 def mse(target: Tensor, weight: float = 1.0) -> Loss:
     """weight × mean over the batch and all outputs of (s − target)².
 
@@ -69,6 +85,22 @@ def ragged_mse(target: Tensor, width: Tensor, weight: float = 1.0) -> Loss:
         gap[:, :outputs] = torch.where(there, scores[:, :outputs] - target[:, :outputs], 0.0)
         count = max(1, int(there.sum()))
         return gap.square().sum().mul_(weight / count), gap.mul_(2 * weight / count)
+
+    return loss
+
+
+def binary_cross_entropy(target: Tensor) -> Loss:
+    """Mean over the batch of the sum over outputs of −t log σ(s) − (1 − t) log(1 − σ(s)).
+
+    >>> value, grad = binary_cross_entropy(torch.tensor([[1.0, 0.0]]))(torch.zeros(1, 2))
+    >>> grad.tolist()
+    [[-0.5, 0.5]]
+    """
+
+    def loss(scores: Tensor) -> tuple[Tensor, Tensor]:
+        n = scores.shape[0]
+        value = torch.nn.functional.softplus(scores).sub_(target * scores).sum().div_(n)
+        return value, torch.sigmoid(scores).sub_(target).div_(n)
 
     return loss
 

@@ -16,10 +16,16 @@ from typing import Any
 from verse.backbones.plastic import Plastic
 from verse.learners.agem import AGEM
 from verse.learners.base import Learner
+from verse.learners.basil import BaSiL
+from verse.learners.clser import CLSER
+from verse.learners.der import DER
 from verse.learners.ewcpp import EWCPP
 from verse.learners.exstream import ExStream
 from verse.learners.fine_tune import FineTune
+from verse.learners.gdumb import GDumb
 from verse.learners.gem import GEM
+from verse.learners.icarl import ICaRL
+from verse.learners.lamaml import LaMAML
 from verse.learners.lwf import LwF
 from verse.learners.mas import MAS
 from verse.learners.ncm import NCM
@@ -37,6 +43,8 @@ from verse.types import BadSetting
 
 __all__ = [
     "AGEM",
+    "CLSER",
+    "DER",
     "EWCPP",
     "GEM",
     "MAS",
@@ -46,8 +54,12 @@ __all__ = [
     "SLDA",
     "VCL",
     "VERSE",
+    "BaSiL",
     "ExStream",
     "FineTune",
+    "GDumb",
+    "ICaRL",
+    "LaMAML",
     "Learner",
     "LwF",
     "Offline",
@@ -65,6 +77,12 @@ _CLASSES: tuple[type[Learner], ...] = (
     VERSE,
     FineTune,
     TinyER,
+    DER,
+    CLSER,
+    GDumb,
+    LaMAML,
+    ICaRL,
+    BaSiL,
     EWCPP,
     MAS,
     SI,

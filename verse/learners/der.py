@@ -9,6 +9,7 @@ from torch import Tensor
 
 from verse.backbones.plastic import Plastic, head_capacity
 from verse.kernels.losses import Loss, cross_entropy, ragged_mse, scaled, stacked
+from verse.learners.answers import FIELDS, answer_fields
 from verse.learners.base import Learner, require
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -74,7 +75,7 @@ class DER(Learner):
 
     def memory_fields(self) -> dict[str, tuple[int, ...]]:
         """Also the logits at insertion, and how many outputs there were."""
-        return super().memory_fields() | {"logits": (head_capacity(0),), "width": ()}
+        return super().memory_fields() | FIELDS
 
     def step(self, z: Tensor, y: int) -> None:
         theta, memory = self.theta, self.memory
@@ -91,18 +92,14 @@ class DER(Learner):
         said: list[Tensor] = []  # what the network says of the new sample before it learns it
 
         def listening(scores: Tensor) -> tuple[Tensor, Tensor]:
-            said.append(scores[0].clone())
+            said.append(scores[:1].clone())
             return loss(scores)
 
         _, g = theta.gradient(Z, listening)
         self.descend(g, self.lr, self.clip)
 
-        columns = head_capacity(theta.n)
-        if columns > memory.fields["logits"].shape[1]:
-            memory.widen("logits", columns)
-        row = said[0].new_zeros(columns)
-        row[: theta.n] = said[0]
-        memory.add(z[0], y, logits=row, width=row.new_tensor(theta.n))
+        stored = answer_fields(memory, said[0])
+        memory.add(z[0], y, logits=stored["logits"][0], width=stored["width"][0])
 
     def _distil(self, h: Tensor, width: Tensor) -> Loss:
         """alpha × MSE to the stored logits h [n, columns], of which ``width`` existed."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from verse.backbones.plastic import Plastic
 from verse.learners.base import Learner
+from verse.learners.der import DER
+from verse.learners.lamaml import LaMAML
 from verse.learners.replay import TinyER
 from verse.learners.traits import Traits
 from verse.learners.trigger import DEFAULT
@@ -40,6 +42,35 @@ def fifo(
 ) -> TinyER:
     """Replay from a ring of the latest samples."""
     return TinyER(F, Ring.like(memory), lr=lr, C=C, clip=clip, seed=seed)
+
+
+def derpp(
+    F: Plastic,
+    memory: Memory,
+    *,
+    lr: float = 0.01,
+    alpha: float = 0.2,
+    beta: float = 0.5,
+    later: str = "ignore",
+    C: int = 16,
+    clip: float | None = 1.0,
+    seed: int = 0,
+) -> DER:
+    """DER with the labels of a second draw from memory."""
+    return DER(F, memory, lr=lr, alpha=alpha, beta=beta, later=later, C=C, clip=clip, seed=seed)
+
+
+def c_maml(
+    F: Plastic,
+    memory: Memory,
+    *,
+    lr: float = 0.01,
+    C: int = 16,
+    clip: float | None = 2.0,
+    seed: int = 0,
+) -> LaMAML:
+    """Look-ahead MAML with one fixed rate, for the step ahead and for the weights."""
+    return LaMAML(F, memory, lr=lr, eta=0.0, C=C, clip=clip, seed=seed)
 
 
 def tinyer_c48(
@@ -103,6 +134,8 @@ def coreset_vcl(
 
 VARIANTS = (
     Variant("fifo", fifo, TinyER.traits),
+    Variant("derpp", derpp, DER.traits),
+    Variant("c-maml", c_maml, LaMAML.traits),
     Variant("tinyer-c48", tinyer_c48, TinyER.traits),
     Variant("tinyer-2step", tinyer_two_steps, TinyER.traits),
     Variant("verse-no-virtual", verse_no_virtual, VERSE.traits),

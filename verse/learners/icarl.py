@@ -1,0 +1,148 @@
+"""iCaRL: the nearest mean of exemplars, on an embedding that is distilled from its former self."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize, one_hot
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.losses import binary_cross_entropy
+from verse.learners.base import Learner, require
+from verse.learners.traits import Traits
+from verse.learners.trigger import DEFAULT, Trigger
+from verse.memory.base import Memory
+from verse.memory.herding import Herding
+
+CHUNK = 256  # exemplars embedded at a time
+ABSENT = -8.0  # score of a class without exemplars; others are ≥ −4, the sphere's diameter squared
+
+
+class ICaRL(Learner):
+    """Exemplars by herding, answers by their class means, one sigmoid per class to learn.
+
+    S.-A. Rebuffi et al., "iCaRL: incremental classifier and representation learning", CVPR 2017.
+    With targets t of one for the true class, σ(F_teacher(z))_k for the other classes k that the
+    teacher knows, and zero for the rest; φ the embedding scaled to length one, and μ_c the mean of
+    φ over the exemplars of class c, scaled likewise::
+
+        θ ← θ − lr ∇ mean over {(z_t, y_t)} ∪ C draws of Σ_k BCE(σ(F_θ(z))_k, t_k)
+        answer: argmin_c ‖φ(z) − μ_c‖
+
+    Adapted: the teacher is the network at the last ``trigger``, not at the end of a task; because
+    a class may go on arriving after that, its own output is always taught by the label; exemplars
+    are herded as they come (see ``Herding``), by their embeddings at arrival, which are stored.
+
+    >>> from verse.backbones.plastic import Head
+    >>> from verse.memory import Reservoir
+    >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
+    >>> learner = ICaRL(F, Reservoir(10))
+    >>> for t in range(20):
+    ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
+    >>> learner.predict_one(torch.eye(2)[0])
+    0
+    """
+
+    name: ClassVar[str] = "icarl"
+    traits: ClassVar[Traits] = Traits(
+        kind="batch",
+        batch_size="≫ 1",
+        single_pass=False,
+        training_time="ζ(n)",
+        buffer="-",
+        violates_cisll=True,
+        fidelity="adapted",
+        adaptation="a trigger stands for the end of a task; exemplars are herded one at a time, "
+        "by the embeddings at arrival; the true class is always taught by its label",
+    )
+    STATE: ClassVar[tuple[str, ...]] = ("clock", "teacher", "known", "learned")
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory,
+        *,
+        lr: float = 0.01,
+        C: int = 16,
+        trigger: str = DEFAULT,
+        clip: float | None = 1.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(F, Herding.like(memory), seed=seed)
+        require(lr > 0, f"lr must be > 0, not {lr}")
+        require(C >= 0, f"C must be ≥ 0, not {C}")
+        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
+        self.lr, self.C, self.trigger, self.clip = lr, C, trigger, clip
+        self.memory: Memory
+        self.when = Trigger.parse(trigger)
+        self.clock = Trigger.clock()
+        self.teacher = self.theta.copy()
+        self.known = 0  # outputs the teacher knows
+        self.learned = 0  # outputs that had a sample before this one
+        self._means: tuple[tuple[Tensor, ...], tuple[int, ...], Tensor] | None = None
+
+    def memory_fields(self) -> dict[str, tuple[int, ...]]:
+        """Also the embedding at arrival, of length one, which herding compares."""
+        return super().memory_fields() | {"e": (self.F.head.d,)}
+
+    def step(self, z: Tensor, y: int) -> None:
+        if self.when.due(self.clock, y):
+            self.protect(self.teacher.data, self.teacher.stats)
+            self._remember()
+        old = self.memory.sample(self.C)
+        Z = torch.cat((z, old.z))
+        labels = torch.cat((torch.tensor([y], device=self.device), old.y))
+        target = self.targets(Z, labels)
+        e = normalize(self.theta.embed(z))[0]
+        _, g = self.theta.gradient(Z, binary_cross_entropy(target))
+        self.descend(g, self.lr, self.clip)
+        self.learned = len(self.labels)
+        self.memory.add(z[0], y, e=e)
+
+    def targets(self, Z: Tensor, labels: Tensor) -> Tensor:
+        """What each sigmoid is taught, [n, classes]."""
+        own = one_hot(labels, len(self.labels)).float()
+        target = own.clone()
+        if self.known:
+            target[:, : self.known] = torch.sigmoid(self.teacher.scores(Z)[:, : self.known])
+        return torch.maximum(target, own)
+
+    def _remember(self) -> None:
+        self.teacher.assign(self.theta)
+        self.known = self.learned
+
+    @torch.no_grad()
+    def consolidate(self) -> None:
+        if self.when.due_at_event(self.clock):
+            self._remember()
+
+    def logits(self, Z: Tensor) -> Tensor:
+        """−‖φ(z) − μ_c‖² for every class."""
+        means = self._class_means()
+        e = normalize(self.theta.embed(Z))
+        # both of length one: ‖e − μ‖² = 2 − 2 e·μ
+        return torch.where(means.any(1), 2 * (e @ means.t()) - 2, ABSENT)
+
+    def _class_means(self) -> Tensor:
+        """[classes, d]: the mean exemplar of each class, of length one, or zero if it has none.
+
+        They follow from the weights and the memory, so they are kept until one of these changes,
+        which their tensors' version numbers tell.
+        """
+        tensors = (self.theta.data, self.memory.fields["z"], self.memory.fields["y"])
+        versioned = not any(t.is_inference() for t in tensors)
+        versions = tuple(t._version for t in tensors) if versioned else ()
+        if self._means is not None and versioned:
+            same = all(a is b for a, b in zip(self._means[0], tensors, strict=True))
+            if same and self._means[1] == versions:
+                return self._means[2]
+        exemplars = self.memory.all()
+        means = torch.zeros(len(self.labels), self.F.head.d, device=self.device)
+        for start in range(0, len(exemplars), CHUNK):
+            part = slice(start, start + CHUNK)
+            means.index_add_(0, exemplars.y[part], normalize(self.theta.embed(exemplars.z[part])))
+        means = normalize(means)
+        self._means = (tensors, versions, means) if versioned else None
+        return means
