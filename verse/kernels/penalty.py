@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 
-def pull(gradient: Tensor, theta: Tensor, anchor: Tensor, importance: Tensor, lam: float) -> Tensor:
-    """Add the penalty's gradient, 2 λ Ω (θ − θ*), to ``gradient`` in place.
+def pulled(g: Tensor, theta: Tensor, anchor: Tensor, importance: Tensor, lam: float) -> Tensor:
+    """The gradient with the penalty's, g + 2 λ Ω (θ − θ*).
 
-    >>> g = torch.zeros(2)
-    >>> pull(g, torch.tensor([3.0, 1.0]), torch.ones(2), torch.tensor([0.5, 9.0]), 2.0).tolist()
+    >>> theta, anchor, importance = torch.tensor([[3.0, 1.0], [1.0, 1.0], [0.5, 9.0]])
+    >>> pulled(torch.zeros(2), theta, anchor, importance, 2.0).tolist()
     [4.0, 0.0]
     """
-    return gradient.addcmul_(importance, theta - anchor, value=2 * lam)
+    return torch.addcmul(g, importance, theta - anchor, value=2 * lam)
+
+
+def settle(theta: Tensor, anchor: Tensor, importance: Tensor, lam: float, lr: float) -> None:
+    """The penalty's implicit step, in place: argmin_θ' ‖θ' − θ‖² / (2 lr) + λ Σ Ω (θ' − θ*)².
+
+    That is θ' = (θ + κ θ*) / (1 + κ) with κ = 2 lr λ Ω. For κ ≪ 1 it is the explicit step; it
+    never overshoots, where the explicit one diverges from κ = 2 on.
+
+    >>> theta = torch.tensor([4.0, 4.0])
+    >>> settle(theta, torch.zeros(2), torch.tensor([0.5, 0.0]), lam=1.0, lr=1.0)
+    >>> theta.tolist()
+    [2.0, 4.0]
+    """
+    kappa = importance * (2 * lr * lam)
+    theta.lerp_(anchor, kappa.div_(1 + kappa))
 
 
 def min_max(values: Sequence[Tensor]) -> None:

@@ -45,7 +45,7 @@ class AGEM(Learner):
         buffer="-",
         violates_cisll=True,
         fidelity="adapted",
-        adaptation="the reference is drawn from all of memory, as there are no tasks; batches of one",
+        adaptation="the reference is drawn from all of memory: no tasks are known; batches of one",
     )
 
     def __init__(

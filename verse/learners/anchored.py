@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from verse.backbones.plastic import Plastic
-from verse.kernels.penalty import pull
+from verse.kernels.penalty import pulled, settle
 from verse.kernels.vector import Vector
 from verse.learners.base import Learner, require
 from verse.learners.trigger import Trigger
@@ -17,6 +17,11 @@ from verse.learners.trigger import Trigger
 class Anchored(Learner):
     """Abstract: SGD on CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)².
 
+    ``penalty="implicit"`` solves the springs exactly after the step on the sample, whose gradient
+    alone is clipped: stiff springs hold their weights and leave the others free to learn.
+    ``penalty="explicit"`` is the authors' gradient of the sum, clipped as a whole; it overshoots
+    where 2 lr λ Ω > 1. Where springs are soft the two agree.
+
     A method writes ``step``, and ``remember``, which replaces (never writes into) Ω and θ*, so
     that a refused sample takes a consolidation back. Outputs that arrive later have Ω = 0.
     """
@@ -24,13 +29,23 @@ class Anchored(Learner):
     STATE: ClassVar[tuple[str, ...]] = ("clock", "anchor", "importance")
 
     def __init__(
-        self, F: Plastic, *, lam: float, trigger: str, lr: float, clip: float | None, seed: int
+        self,
+        F: Plastic,
+        *,
+        lam: float,
+        penalty: str,
+        trigger: str,
+        lr: float,
+        clip: float | None,
+        seed: int,
     ) -> None:
         super().__init__(F, None, seed=seed)
         require(lr > 0, f"lr must be > 0, not {lr}")
         require(lam >= 0, f"lam must be ≥ 0, not {lam}")
+        known = ("implicit", "explicit")
+        require(penalty in known, f"penalty {penalty!r}: use one of {', '.join(known)}")
         require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
-        self.lam, self.trigger, self.lr, self.clip = lam, trigger, lr, clip
+        self.lam, self.penalty, self.trigger, self.lr, self.clip = lam, penalty, trigger, lr, clip
         self.when = Trigger.parse(trigger)
         self.clock = Trigger.clock()
         self.anchor = self.zeros()  # θ*
@@ -49,6 +64,12 @@ class Anchored(Learner):
         if self.when.due_at_event(self.clock):
             self.remember()
 
-    def pulled(self, gradient: Tensor) -> Tensor:
-        """``gradient`` with the penalty's added, in place."""
-        return pull(gradient, self.theta.data, self.anchor.data, self.importance.data, self.lam)
+    def descend_anchored(self, g: Tensor) -> None:
+        """One step on the loss, whose gradient is g, and the springs; g is left as it is."""
+        theta, anchor, importance = self.theta.data, self.anchor.data, self.importance.data
+        if self.penalty == "explicit":
+            g = pulled(g, theta, anchor, importance, self.lam)
+        self.descend(g, self.lr, self.clip)
+        if self.penalty == "implicit":
+            settle(theta, anchor, importance, self.lam, self.lr)
+            self.theta.sync()

@@ -29,7 +29,7 @@ class EWCPP(Anchored):
         θ ← θ − lr ∇ [ CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)² ]
 
     Adapted: a task's end is the ``trigger``; before the first window is full, the trigger takes
-    the open one. ``clip`` bounds the norm of the whole gradient.
+    the open one. The springs are solved exactly (``penalty``, see ``Anchored``).
 
     >>> from verse.backbones.plastic import Head
     >>> learner = EWCPP(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
@@ -40,7 +40,9 @@ class EWCPP(Anchored):
     """
 
     name: ClassVar[str] = "ewcpp"
-    traits: ClassVar[Traits] = task_based("a trigger stands for the end of a task; batches of one")
+    traits: ClassVar[Traits] = task_based(
+        "a trigger stands for the end of a task; springs solved exactly; batches of one"
+    )
     STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "fisher", "squares", "filled")
 
     def __init__(
@@ -51,12 +53,13 @@ class EWCPP(Anchored):
         lam: float = 10.0,
         a: float = 0.9,
         window: int = 50,
+        penalty: str = "implicit",
         trigger: str = DEFAULT,
         lr: float = 0.01,
         clip: float | None = 1.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(F, lam=lam, trigger=trigger, lr=lr, clip=clip, seed=seed)
+        super().__init__(F, lam=lam, penalty=penalty, trigger=trigger, lr=lr, clip=clip, seed=seed)
         require(0 < a <= 1, f"a must be in (0, 1], not {a}")
         require(window >= 1, f"window must be ≥ 1, not {window}")
         self.a, self.window = a, window
@@ -68,10 +71,9 @@ class EWCPP(Anchored):
         if self.when.due(self.clock, y):
             self.remember()
         _, g = self.theta.gradient(z, cross_entropy(torch.tensor([y], device=self.device)))
-        squared = g.square()
-        self.descend(self.pulled(g), self.lr, self.clip)
+        self.descend_anchored(g)
 
-        self.squares.data.add_(squared)
+        self.squares.data.addcmul_(g, g)
         self.filled += 1
         if self.filled == self.window:
             self.fisher.data.lerp_(self.squares.data / self.window, self.a)

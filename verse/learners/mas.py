@@ -35,7 +35,8 @@ class MAS(Anchored):
         θ ← θ − lr ∇ [ CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)² ]
 
     Adapted: a task's end is the ``trigger``. A stream is seen once, so each sample's sensitivity
-    is measured when it arrives, at the weights of that moment, not at the end of its task.
+    is measured when it arrives, at the weights of that moment, not at the end of its task. The
+    springs are solved exactly (``penalty``, see ``Anchored``).
 
     >>> from verse.backbones.plastic import Head
     >>> learner = MAS(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
@@ -47,7 +48,8 @@ class MAS(Anchored):
 
     name: ClassVar[str] = "mas"
     traits: ClassVar[Traits] = task_based(
-        "a trigger stands for the end of a task; importance is measured as samples pass"
+        "a trigger stands for the end of a task; importance is measured as samples pass; springs "
+        "solved exactly"
     )
     STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "sensitivity", "measured")
 
@@ -57,12 +59,13 @@ class MAS(Anchored):
         memory: Memory | None = None,
         *,
         lam: float = 1.0,
+        penalty: str = "implicit",
         trigger: str = DEFAULT,
         lr: float = 0.01,
         clip: float | None = 1.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(F, lam=lam, trigger=trigger, lr=lr, clip=clip, seed=seed)
+        super().__init__(F, lam=lam, penalty=penalty, trigger=trigger, lr=lr, clip=clip, seed=seed)
         self.sensitivity = self.zeros()  # Σ |∂ ‖F‖² / ∂θ| since the last trigger
         self.measured = 0  # samples in it
 
@@ -72,7 +75,7 @@ class MAS(Anchored):
         _, g = self.theta.gradient(z, squared_norm, move_stats=False)
         sensitivity = g.abs()
         _, g = self.theta.gradient(z, cross_entropy(torch.tensor([y], device=self.device)))
-        self.descend(self.pulled(g), self.lr, self.clip)
+        self.descend_anchored(g)
         self.sensitivity.data.add_(sensitivity)
         self.measured += 1
 

@@ -26,7 +26,8 @@ class SI(Anchored):
         Ω ← relu(Ω + ω / ((θ − θ*)² + ξ)),  ω ← 0,  θ* ← θ      at the trigger
         θ ← θ − lr ∇ [ CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)² ]
 
-    Adapted: a task's end is the ``trigger``. A new output's path starts at its first weights.
+    Adapted: a task's end is the ``trigger``. A new output's path starts at its first weights. The
+    springs are solved exactly (``penalty``, see ``Anchored``).
 
     >>> from verse.backbones.plastic import Head
     >>> learner = SI(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
@@ -37,7 +38,9 @@ class SI(Anchored):
     """
 
     name: ClassVar[str] = "si"
-    traits: ClassVar[Traits] = task_based("a trigger stands for the end of a task; batches of one")
+    traits: ClassVar[Traits] = task_based(
+        "a trigger stands for the end of a task; springs solved exactly; batches of one"
+    )
     STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "path")
 
     def __init__(
@@ -46,13 +49,14 @@ class SI(Anchored):
         memory: Memory | None = None,
         *,
         lam: float = 0.1,
-        xi: float = 1e-3,
+        xi: float = 0.1,
+        penalty: str = "implicit",
         trigger: str = DEFAULT,
         lr: float = 0.01,
         clip: float | None = 1.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(F, lam=lam, trigger=trigger, lr=lr, clip=clip, seed=seed)
+        super().__init__(F, lam=lam, penalty=penalty, trigger=trigger, lr=lr, clip=clip, seed=seed)
         require(xi > 0, f"xi must be > 0, not {xi}")
         self.xi = xi
         self.anchor.data.copy_(self.theta.data)
@@ -62,11 +66,9 @@ class SI(Anchored):
         if self.when.due(self.clock, y):
             self.remember()
         _, g = self.theta.gradient(z, cross_entropy(torch.tensor([y], device=self.device)))
-        alone = g.clone()
-        self.pulled(g)
-        rate = self.lr * self.clip_scale(g, self.clip)
-        self.descend(g, rate)
-        self.path.data.addcmul_(alone, g, value=rate)  # Δθ = −rate · g
+        before = self.theta.data.clone()
+        self.descend_anchored(g)
+        self.path.data.addcmul_(g, self.theta.data - before, value=-1)
 
     def remember(self) -> None:
         moved = self.theta.data - self.anchor.data
