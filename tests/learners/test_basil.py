@@ -76,7 +76,7 @@ def test_evidence_is_counted_once_and_never_lost() -> None:
 
 
 def test_a_new_class_starts_from_the_prior() -> None:
-    learner, stream = learned(20)
+    learner, _ = learned(20)
     assert learner.precision.shape == (2, 7)
     before = learner.precision.clone()
     learner.new_output(2)

@@ -97,6 +97,6 @@ def test_the_stable_copy_predicts() -> None:
 
 
 def test_copies_start_equal_and_share_new_rows() -> None:
-    learner, stream = learned(20, plastic_rate=0.0, stable_rate=0.0)
+    learner, _ = learned(20, plastic_rate=0.0, stable_rate=0.0)
     rows = [n.layout.views(n.data)["head.weight"][:2] for n in (learner.plastic, learner.stable)]
     assert torch.equal(*rows) and rows[0].any()
