@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import prod
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -12,6 +13,9 @@ from torch import Tensor
 # Every parameter starts on a 64-byte boundary: the bits of a matrix product depend on alignment,
 # so alignment must follow from the layout, never from how the tensor came to be.
 ALIGNMENT = 16
+
+Order: TypeAlias = Literal["plain", "channels-last", "taps-first"]
+"""How a convolution's weights [out, in, h, w] lie: as named, [out, h, w, in], or [h, w, in, out]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class Slot:
     name: str
     shape: tuple[int, ...]
     offset: int
-    channels_last: bool
+    order: Order
 
     @property
     def length(self) -> int:
@@ -30,10 +34,12 @@ class Slot:
     def view(self, flat: Tensor) -> Tensor:
         """The parameter as a view of ``flat``; writing to it writes to the vector."""
         piece = flat[self.offset : self.offset + self.length]
-        if self.channels_last:
-            out, into, high, wide = self.shape
-            return piece.view(out, high, wide, into).permute(0, 3, 1, 2)
-        return piece.view(self.shape)
+        if self.order == "plain":
+            return piece.view(self.shape)
+        out, into, high, wide = self.shape
+        if self.order == "taps-first":
+            return piece.view(high, wide, into, out).permute(3, 2, 0, 1)
+        return piece.view(out, high, wide, into).permute(0, 3, 1, 2)
 
 
 class Layout:
@@ -45,11 +51,16 @@ class Layout:
     """
 
     def __init__(
-        self, parameters: Iterable[tuple[str, tuple[int, ...]]], *, channels_last: bool = False
+        self,
+        parameters: Iterable[tuple[str, tuple[int, ...]]],
+        *,
+        channels_last: bool = False,
+        taps_first: Collection[str] = (),
     ) -> None:
         slots, offset = [], 0
         for name, shape in parameters:
-            slots.append(Slot(name, shape, offset, channels_last and len(shape) == 4))
+            order: Order = "channels-last" if channels_last and len(shape) == 4 else "plain"
+            slots.append(Slot(name, shape, offset, "taps-first" if name in taps_first else order))
             offset += -(-prod(shape) // ALIGNMENT) * ALIGNMENT
         self.slots = tuple(slots)
         self.size = offset

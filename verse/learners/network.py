@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -11,14 +12,15 @@ from torch import Tensor, nn
 from verse.backbones.plastic import Plastic, head_capacity
 from verse.kernels.losses import Loss, stacked
 from verse.kernels.vector import Layout, Vector
+from verse.learners.fusion import Unit, fused
 
 
-def layout_of(F: Plastic, n: int) -> Layout:
+def layout_of(F: Plastic, n: int, taps_first: Collection[str] = ()) -> Layout:
     """Where the parameters of F lie with a head of ``n`` classes; the head comes last."""
     capacity = head_capacity(n)
     body = [(f"body.{k}", tuple(p.shape)) for k, p in F.body.named_parameters()]
     head = [("head.weight", (capacity, F.head.d)), ("head.bias", (capacity,))]
-    return Layout(body + head, channels_last=F.channels_last)
+    return Layout(body + head, channels_last=F.channels_last, taps_first=taps_first)
 
 
 class Net(Vector):
@@ -30,8 +32,13 @@ class Net(Vector):
 
     def __init__(self, F: Plastic) -> None:
         device = F.head.weight.device
-        super().__init__(layout_of(F, F.head.n), device)
         self.module = copy.deepcopy(F)
+        self._body, self._units = self.module.body, list[Unit]()
+        if F.precision == "float32":
+            frozen = F.batchnorm == "frozen"
+            self._body, self._units = fused(self.module.body, F.z_shape, norms=frozen)
+        self._taps_first = {f"body.{u.name}.weight" for u in self._units if u.fast}
+        super().__init__(layout_of(F, F.head.n, self._taps_first), device)
         self.module.requires_grad_(True)
         self.module.eval()
         self.n = F.head.n
@@ -96,6 +103,10 @@ class Net(Vector):
             else:
                 parameter.data = master
                 parameter.grad = gradient
+        for unit in self._units:
+            unit.bind(self.data)
+        written = {id(p) for unit in self._units for p in unit.parameters()}
+        self._adds_up = any(id(p) not in written for p in self.module.body.parameters())
         self._half_flat = half_grad
         self._body_size = self.layout.slots[-2].offset
         self._body_trains = self._body_size > 0
@@ -114,7 +125,7 @@ class Net(Vector):
         """Make room for ``n`` outputs; new rows are zero."""
         if n == self.n:
             return
-        layout = layout_of(self.module, n)
+        layout = layout_of(self.module, n, self._taps_first)
         if layout != self.layout:
             self.move_to(layout)
             self.n = n
@@ -170,7 +181,7 @@ class Net(Vector):
     @torch.no_grad()
     def embed(self, Z: Tensor) -> Tensor:
         """The embedding [n, d] before the head."""
-        e: Tensor = self.module.body(self._input(Z)).float()
+        e: Tensor = self._body(self._input(Z)).float()
         return e
 
     @torch.no_grad()
@@ -209,12 +220,13 @@ class Net(Vector):
         try:
             if self._body_trains:
                 with torch.enable_grad():
-                    embedding = self.module.body(self._input(Z))
+                    embedding = self._body(self._input(Z))
             else:
-                embedding = self.module.body(self._input(Z))
+                embedding = self._body(self._input(Z))
             value, de = loss(embedding.detach().float())
             if self._body_trains:
-                self.grad[: self._body_size].zero_()
+                if self._adds_up:  # units overwrite, everything else adds to its gradient
+                    self.grad[: self._body_size].zero_()
                 if self._half_flat is not None:
                     self._half_flat[: self._body_size].zero_()
                 embedding.backward(de.to(embedding.dtype))
