@@ -60,13 +60,16 @@ class Samples:
     def __len__(self) -> int:
         return len(self.y)
 
+    def __getitem__(self, at: Ints) -> Tensor:
+        return self.z[self.index[at]]
+
     def take(self, at: Ints) -> Samples:
         """These samples, in this order."""
         return Samples(self.z, self.y[at], self.videos[at], self.index[at])
 
     def features(self, start: int, stop: int) -> Tensor:
         """Features [stop - start, …]."""
-        return self.z[self.index[start:stop]]
+        return self[np.arange(start, stop)]
 
 
 @dataclass(frozen=True)

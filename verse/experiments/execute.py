@@ -1,4 +1,4 @@
-"""Execute a run: the one way from a record to its result, for ``verse run`` and ``compare`` alike."""
+"""Execute a run: the one way from a record to its result, for every command."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def execute(
         so_far = _load(checkpoint_file, run, learner)
     _learn(run, ready, train, schedule, learner, so_far, checkpoint_file, save_seconds, watch)
     offline = bounds(ready, schedule, run, watch) if run.offline else ()
-    result = Result(
+    return Result(
         run=run,
         classes=ready.dataset.classes,
         split=ready.dataset.split,
@@ -78,7 +78,6 @@ def execute(
         circumstances=_circumstances(run, ready),
         **curve(so_far),
     )
-    return result
 
 
 def in_order(run: Run, ready: Prepared) -> tuple[Samples, Schedule]:
@@ -120,8 +119,8 @@ def _learn(
         overhead=_extraction_seconds(ready) if measured else 0.0,
         prequential=run.prequential,
     )
-    for event in so_far.tested.copy():
-        watch(event)
+    for earlier in so_far.tested.copy():
+        watch(earlier)
     try:
         for event in events:
             watch(event)

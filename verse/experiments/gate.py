@@ -29,7 +29,7 @@ def ridge(train: Tensor, y: Tensor, test: Tensor) -> Tensor:
     >>> ridge(x, torch.tensor([5, 7] * 4), x[:2]).tolist()
     [5, 7]
     """
-    classes, target = y.unique(return_inverse=True)
+    classes, target = torch.unique(y, return_inverse=True)
     mean, std = train.mean(0), train.std(0).clamp_min(1e-12)
     X, Y = (train - mean) / std, torch.nn.functional.one_hot(target).double()
     centre = Y.mean(0)
@@ -52,7 +52,8 @@ def ridge(train: Tensor, y: Tensor, test: Tensor) -> Tensor:
             best, answer = score, vectors @ weights
     assert answer is not None
     scores = ((test - mean) / std) @ answer + centre
-    return classes[scores.argmax(1)]
+    answers: Tensor = classes[scores.argmax(1)]
+    return answers
 
 
 def lda(train: Tensor, y: Tensor, test: Tensor) -> Tensor:
@@ -62,7 +63,7 @@ def lda(train: Tensor, y: Tensor, test: Tensor) -> Tensor:
     >>> lda(x, torch.tensor([3, 3, 4, 4]), x).tolist()
     [3, 3, 4, 4]
     """
-    classes, target = y.unique(return_inverse=True)
+    classes, target = torch.unique(y, return_inverse=True)
     onehot = torch.nn.functional.one_hot(target).double()
     means = (onehot.T @ train) / onehot.sum(0)[:, None]
     X = train - means[target]
@@ -72,4 +73,5 @@ def lda(train: Tensor, y: Tensor, test: Tensor) -> Tensor:
     covariance = (1 - SHRINKAGE) * covariance + SHRINKAGE * scale * torch.eye(d).double()
     weights = torch.linalg.solve(covariance, means.T)  # [d, k]
     bias = (onehot.mean(0)).log() - 0.5 * (means.T * weights).sum(0)
-    return classes[(test @ weights + bias).argmax(1)]
+    answers: Tensor = classes[(test @ weights + bias).argmax(1)]
+    return answers

@@ -20,11 +20,11 @@ import torch
 from verse import metrics
 from verse.backbones.weights import cache_directory
 from verse.checkpoint import write_atomic
-from verse.evaluate import predict
 from verse.experiments.gate import lda, pooled, ridge
 from verse.experiments.prepare import Prepared, Stage, Watch
 from verse.experiments.result import Bound
 from verse.experiments.run import Run
+from verse.learners.training import answers, train_offline
 from verse.streams import Schedule
 
 VERSION = 1  # a change of how Offline is trained is a new number
@@ -38,14 +38,13 @@ def bounds(ready: Prepared, schedule: Schedule, run: Run, watch: Watch) -> list[
     """One bound per event of the schedule."""
     found: list[Bound] = []
     known: dict[tuple[int, ...], Bound] = {}
-    for number, event in enumerate(schedule.events):
-        watch(Stage("Offline", number, len(schedule)))
+    for number, event in enumerate(schedule.events, 1):
         classes = tuple(sorted(event.classes))
         if classes not in known:
             file = _file(ready, run, classes)
-            known[classes] = _read(file) or _train(ready, run, classes, file)
+            known[classes] = _read(file) or _train(ready, run, classes, file, watch)
         found.append(known[classes])
-    watch(Stage("Offline", len(schedule), len(schedule)))
+        watch(Stage("Offline", number, len(schedule)))
     weak = [t for t, bound in enumerate(found, 1) if not bound.sound]
     if weak:
         worst = found[weak[0] - 1]
@@ -58,20 +57,23 @@ def bounds(ready: Prepared, schedule: Schedule, run: Run, watch: Watch) -> list[
     return found
 
 
-def _train(ready: Prepared, run: Run, classes: tuple[int, ...], file: Path) -> Bound:
-    from verse.learners.offline import train_offline
-
+def _train(ready: Prepared, run: Run, classes: tuple[int, ...], file: Path, watch: Watch) -> Bound:
     train = ready.train.take(np.flatnonzero(np.isin(ready.train.y, classes)))
     test = ready.test.take(np.flatnonzero(np.isin(ready.test.y, classes)))
-    learner = train_offline(ready.backbone.F, train, seed=run.seed)
-    answers = predict(learner, test)
+
+    def epoch(done: int, loss: float) -> None:
+        watch(Stage(f"Offline, {len(classes)} classes, loss {loss:.3f}, epoch", done, 0))
+
+    net, log = train_offline(ready.backbone.F, train, train.y, seed=run.seed, progress=epoch)
+    answered = answers(net, log, test)
     x, y, x_test = pooled(train), torch.from_numpy(train.y), pooled(test)
     bound = Bound(
-        accuracy=metrics.accuracy(answers, test.y),
+        accuracy=metrics.accuracy(answered, test.y),
         ridge=metrics.accuracy(ridge(x, y, x_test), test.y),
         lda=metrics.accuracy(lda(x, y, x_test), test.y),
-        epochs=learner.epochs,
-        by_video=np.stack(metrics.by_video(answers, test.y, test.videos), 1).tolist(),
+        epochs=len(log.losses),
+        flat=log.flat,
+        by_video=np.stack(metrics.by_video(answered, test.y, test.videos), 1).tolist(),
     )
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(file, json.dumps(asdict(bound)).encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ FORMAT = 1
 class Bound:
     """Offline at one test event, and the closed-form classifiers it must not fall behind.
 
-    >>> Bound(0.9, 0.85, 0.8, 12, []).sound
+    >>> Bound(0.9, 0.85, 0.8, 12, True, []).sound
     True
     """
 
@@ -30,6 +30,7 @@ class Bound:
     ridge: float
     lda: float
     epochs: int
+    flat: bool
     by_video: list[list[int]]
 
     @property
@@ -66,7 +67,6 @@ class Result:
     circumstances: dict[str, str]
     first_refusal: str = ""
     prequential: float | None = None
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def alpha(self) -> list[float]:

@@ -87,7 +87,7 @@ class Run:
 
     @classmethod
     def load(cls, document: Mapping[str, Any]) -> Run:
-        """From a document or a recipe's table; an unknown key is an error that names the valid ones.
+        """From a document or a recipe's table; an unknown key is an error.
 
         >>> Run.load({"dataset": "tabletop", "ordr": "iid"})
         Traceback (most recent call last):

@@ -1,0 +1,135 @@
+"""Consumers of a stream's events: write down losses and test events while a run goes on.
+
+A tracker is called with every event and closed at the end; what it does not know it lets pass.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from verse.evaluate import Finished, Learned, Tested
+from verse.types import BadSetting, MissingExtra
+
+
+class Tracker(Protocol):
+    """Sees every event of a run."""
+
+    def __call__(self, event: object) -> None: ...
+
+    def close(self) -> None:
+        """Flush and let go."""
+
+
+class JsonLines:
+    """One JSON object per event and line, written at once, so that a reader can follow.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "events.jsonl"
+    >>> tracker = JsonLines(file)
+    >>> tracker(Learned(16, 16, {"loss": 0.5}))
+    >>> tracker.close()
+    >>> file.read_text()
+    '{"event": "learned", "position": 16, "learned": 16, "losses": {"loss": 0.5}}\\n'
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = _open(path)
+
+    def __call__(self, event: object) -> None:
+        if isinstance(event, Finished):
+            values: dict[str, Any] = {"learned": event.so_far.learned, "alpha": event.so_far.alpha}
+        elif isinstance(event, Learned | Tested):
+            values = asdict(event)
+        else:
+            return
+        line = {"event": type(event).__name__.lower()} | values
+        self._file.write(json.dumps(_finite(line), ensure_ascii=False) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Csv:
+    """One line per test event: after, classes, accuracy, seconds.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "alpha.csv"
+    >>> tracker = Csv(file)
+    >>> tracker(Tested(10, [0, 1], 0.5, [], [], [], 0.25))
+    >>> tracker.close()
+    >>> file.read_text().splitlines()
+    ['after,classes,accuracy,seconds', '10,2,0.5,0.25']
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = _open(path)
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(["after", "classes", "accuracy", "seconds"])
+        self._file.flush()
+
+    def __call__(self, event: object) -> None:
+        if isinstance(event, Tested):
+            self._writer.writerow([event.after, len(event.classes), event.accuracy, event.seconds])
+            self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class TensorBoard:
+    """Losses and α_t as scalars over the frames of the stream (the extra ``tensorboard``)."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from torch.utils.tensorboard.writer import SummaryWriter
+        except ModuleNotFoundError as error:
+            raise MissingExtra("tensorboard", "tensorboard") from error
+        self._writer: Any = SummaryWriter(str(path))
+
+    def __call__(self, event: object) -> None:
+        if isinstance(event, Learned):
+            for name, value in event.losses.items():
+                self._writer.add_scalar(name, value, event.position)
+        elif isinstance(event, Tested):
+            self._writer.add_scalar("alpha", event.accuracy, event.after)
+            self._writer.add_scalar("classes", len(event.classes), event.after)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+KINDS: dict[str, Callable[[Path], Tracker]] = {
+    "jsonl": JsonLines,
+    "csv": Csv,
+    "tensorboard": TensorBoard,
+}
+
+
+def tracker(spec: str) -> Tracker:
+    """From the command line's form ``jsonl:FILE``, ``csv:FILE`` or ``tensorboard:FOLDER``."""
+    kind, colon, place = spec.partition(":")
+    if kind not in KINDS or not colon or not place:
+        forms = ", ".join(f"{name}:PATH" for name in KINDS)
+        raise BadSetting(f"no tracker {spec!r}: use one of {forms}")
+    return KINDS[kind](Path(place))
+
+
+def _open(path: Path) -> IO[str]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("w", encoding="utf-8", newline="")
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN: what is not finite becomes null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value
