@@ -103,3 +103,6 @@ class VERSE(Learner):
 
     def logits(self, Z: Tensor) -> Tensor:
         return (self.theta if self.predict_with == "theta" else self.phi).scores(Z)
+
+    def losses(self) -> dict[str, float]:
+        return {"loss_v": self.loss_v, "loss": self.loss}
