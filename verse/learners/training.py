@@ -23,6 +23,7 @@ Progress: TypeAlias = Callable[[int, float], None]
 """Called after every epoch with (epochs done, its mean training loss)."""
 
 PATIENCE = 3  # epochs over which the loss is compared
+PIECE = 32  # samples whose gradient is computed at a time
 FLAT = 0.005  # less progress than this share of log(classes) in that time is none
 
 
@@ -100,7 +101,10 @@ def stored(F: Plastic, Z: Any) -> Tensor:
 def answers(net: Net, log: Log, Z: Any, *, batch: int = 256) -> Ints:
     """The label of every feature in Z."""
     found = [
-        net.scores(stored(net.module, Z[start : start + batch])).argmax(1).cpu().numpy()
+        net.scores(stored(net.module, Z[np.arange(start, min(start + batch, len(Z)))]))
+        .argmax(1)
+        .cpu()
+        .numpy()
         for start in range(0, len(Z), batch)
     ]
     labels: Ints = np.asarray(log.classes, np.int64)[np.concatenate(found)]
@@ -128,7 +132,7 @@ def train_on(
         total = 0.0
         for part in np.array_split(random.numpy.permutation(n), batches):
             index = np.sort(part)
-            value, g = net.gradient(rows(index), cross_entropy(y[torch.from_numpy(index)]))
+            value, g = _gradient(net, rows(index), y[torch.from_numpy(index)])
             norm = float(torch.linalg.vector_norm(g))
             if not math.isfinite(norm):
                 raise BadSetting(f"offline training diverged: lower lr ({recipe.lr}) or set clip")
@@ -137,12 +141,27 @@ def train_on(
             velocity.add_(net.data, alpha=recipe.weight_decay)
             net.data.sub_(velocity, alpha=recipe.lr)
             net.sync()
-            total += float(value) * len(index)
+            total += value * len(index)
         losses.append(total / n)
         flat = len(losses) >= recipe.epochs and is_flat(losses, classes)
         if progress is not None:
             progress(len(losses), losses[-1])
     return net, tuple(losses), flat
+
+
+def _gradient(net: Net, Z: Tensor, y: Tensor) -> tuple[float, Tensor]:
+    """Mean loss of a batch and its gradient, in pieces that stay in the cache.
+
+    Where a batch is normalised by its own statistics it is one piece.
+    """
+    piece = len(y) if net.trains_norms else PIECE
+    total, gradient = 0.0, torch.zeros_like(net.data)
+    for z, labels in zip(torch.split(Z, piece), torch.split(y, piece), strict=True):
+        value, g = net.gradient(z, cross_entropy(labels))
+        share = len(labels) / len(y)
+        total += share * float(value)
+        gradient.add_(g, alpha=share)
+    return total, gradient
 
 
 def _fresh(F: Plastic, classes: int, random: Random) -> Net:
