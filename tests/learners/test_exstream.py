@@ -51,7 +51,8 @@ def test_merges_the_two_closest_by_count() -> None:
     memory = _filled(3, [(torch.tensor([v]), 0) for v in (0.0, 10.0, 1.0)])
     memory.add(torch.tensor([20.0]), 0)  # 0 and 1 merge to 0.5, twice
     memory.add(torch.tensor([3.5]), 0)  # 10 and 20 are farther apart than 0.5 and 10
-    held = sorted(zip(memory.all().z.view(-1).tolist(), memory.all().extra["count"].tolist()))
+    means, counts = memory.all().z.view(-1).tolist(), memory.all().extra["count"].tolist()
+    held = sorted(zip(means, counts, strict=True))
     assert held == [(3.5, 1.0), (pytest.approx((2 * 0.5 + 10) / 3), 3.0), (20.0, 1.0)]
 
 
