@@ -133,8 +133,9 @@ class Store:
             if path.name not in self._known:
                 n, rest = divmod(path.stat().st_size, KEY_BYTES + self.row_bytes)
                 if rest:
-                    warnings.warn(f"{path} is damaged and left aside", DataWarning, stacklevel=2)
-                    n = 0
+                    warnings.warn(f"{path} is damaged: computed anew", DataWarning, stacklevel=2)
+                    path.unlink(missing_ok=True)
+                    continue
                 with open(path, "rb") as file:
                     for row in range(n):
                         self._place[file.read(KEY_BYTES)] = (len(self._paths), row)
@@ -225,7 +226,9 @@ def _fill(
 ) -> None:
     """Compute the features that the store does not have."""
     place = store.places(keys)
-    first = {key: i for i, key in reversed(list(enumerate(keys)))}  # equal frames: once
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)  # equal frames are computed once
     missing = np.array([i for key, i in first.items() if key not in place], dtype=np.int64)
     size = max(BATCH, min(16 * BATCH, CHUNK_BYTES // store.row_bytes // BATCH * BATCH))
     chunks = [missing[a : a + size] for a in range(0, len(missing), size)]
@@ -303,7 +306,7 @@ def _computed(frames: Frames, at: Ints, G: Extractor, dtype: str) -> Tensor:
 
 
 def _refuse(_: int, reason: str) -> None:
-    raise BadImage(reason)
+    raise BadImage(f"{reason}; mend or remove it, or let it be skipped (without --strict)")
 
 
 def _kept(frames: Frames, good: Sequence[int], bad: dict[int, str]) -> Frames:
@@ -312,7 +315,7 @@ def _kept(frames: Frames, good: Sequence[int], bad: dict[int, str]) -> Frames:
         raise BadData(f"none of the {len(frames)} images can be read; the first: {first}")
     if bad:
         warnings.warn(
-            f"{len(bad)} of {len(frames)} images cannot be read and are left out; the first: {first}",
+            f"{len(bad)} of {len(frames)} images cannot be read, left out; the first: {first}",
             DataWarning,
             stacklevel=3,
         )

@@ -8,8 +8,8 @@ from torch import Tensor
 from verse.evaluate import Samples
 
 BATCH = 256
-SHRINKAGE = 0.01
-RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # relative to the mean eigenvalue
+SHRINKAGE = 0.1
+RIDGES = (1e-2, 1e-1, 1.0, 10.0)  # relative to the mean eigenvalue
 
 
 def pooled(samples: Samples) -> Tensor:
@@ -47,7 +47,8 @@ def ridge(train: Tensor, y: Tensor, test: Tensor) -> Tensor:
         # ‖Y − XW‖² from the eigenvalues, so that no n × k residual is needed
         explained = (rotated.square() * (2 * shrunk - values * shrunk.square())[:, None]).sum()
         freedom = (values * shrunk).sum() + 1
-        score = float((total - explained) / (1 - freedom / (n + 1)).clamp_min(1e-6).square())
+        residual = (total - explained).clamp_min(1e-9 * total)  # rounding can pass below zero
+        score = float(residual / (1 - freedom / (n + 1)).clamp_min(1e-3).square())
         if score < best:
             best, answer = score, vectors @ weights
     assert answer is not None

@@ -168,7 +168,7 @@ class Result:
                 run=Run.load(document["spec"]),
                 events=tuple(Tested(**event) for event in document["events"]),
                 offline=tuple(Bound(**bound) for bound in document["offline"]),
-                **record | {"classes": tuple(record["classes"]), "notes": tuple(record["notes"])},
+                **record | {"classes": tuple(record["classes"])},
             )
         except FileNotFoundError:
             raise BadState(f"there is no file {path}") from None

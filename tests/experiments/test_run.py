@@ -1,0 +1,91 @@
+"""The record of a run: its identity, what it refuses, and its way through JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from verse.experiments import Run
+from verse.experiments.capacity import budget
+from verse.experiments.settings import bind
+from verse.types import BadSetting
+
+
+def test_the_identity_does_not_change() -> None:
+    # stored results are found by it: a change here is a new VERSION
+    assert Run("tabletop").id == Run("tabletop", memory="reservoir", settings={}).id
+
+
+def test_every_choice_changes_the_identity() -> None:
+    base = Run("tabletop")
+    other: dict[str, Any] = {
+        "dataset": "core50", "learner": "tinyer", "order": "iid", "seed": 1,
+        "options": {"frames": 8}, "holdout": "last:2", "thin": 2, "validation": "last:1",
+        "backbone": "resnet18", "at": "fc", "weights": "random", "features": "float16",
+        "precision": "bfloat16", "batchnorm": "train", "settings": {"beta": 0.1},
+        "memory": "fifo", "capacity": "1%", "every": 2, "steps": 5, "offline": False, "fps": 10.0,
+        "queue": 1, "step_seconds": 0.1, "prequential": True,
+    }  # fmt: skip
+    assert set(other) == set(base.document())
+    ids = {Run(**{"dataset": "tabletop"} | {key: value}).id for key, value in other.items()}
+    assert len(ids | {base.id}) == len(other) + 1
+
+
+def test_it_survives_json() -> None:
+    run = Run("tabletop", settings={"beta": 0.1, "clip": None}, options={"frames": 4}, fps=5)
+    assert Run.load(json.loads(json.dumps(run.document()))).id == run.id
+
+
+def test_memory_follows_the_paper_per_ordering() -> None:
+    rules = {order: Run("tabletop", order=order).memory for order in
+             ("iid", "class-iid", "instance", "class-instance")}  # fmt: skip
+    assert rules == {"iid": "class-balanced", "class-iid": "class-balanced",
+                     "instance": "reservoir", "class-instance": "reservoir"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"order": "class-instanc"}, "did you mean 'class-instance'"),
+        ({"learner": "vers"}, "did you mean 'verse'"),
+        ({"memory": "reservoire"}, "did you mean 'reservoir'"),
+        ({"seed": -1}, "whole number from 0"),
+        ({"capacity": "lots"}, "a number of samples"),
+        ({"capacity": "0"}, "holds nothing"),
+        ({"capacity": "0%"}, "above 0"),
+        ({"thin": 0}, "thin is a whole number from 1"),
+        ({"every": 0}, "every is a whole number"),
+        ({"fps": 0.0}, "fps is a number above 0"),
+        ({"step_seconds": -1.0}, "step_seconds is a number from 0"),
+        ({"settings": {"betta": 1}}, "did you mean 'beta'"),
+        ({"settings": {"seed": 1}}, "--seed"),
+        ({"settings": {"beta": "fast"}}, "beta is float, not 'fast'"),
+        ({"settings": {"C": 1.5}}, "C is int, not 1.5"),
+        ({"settings": {"C": True}}, "C is int, not True"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadSetting, match=message):
+        Run("tabletop", **given)
+
+
+def test_settings_take_the_types_of_the_signature() -> None:
+    assert bind("verse", {"beta": "1", "clip": "none", "predict_with": "phi"}) == {
+        "beta": 1.0, "clip": None, "predict_with": "phi"}  # fmt: skip
+    assert isinstance(bind("verse", {"beta": 1})["beta"], float)
+
+
+@pytest.mark.parametrize(
+    ("text", "keywords"),
+    [
+        ("230", {"capacity": 230}),
+        ("4%", {"capacity": 92}),
+        ("0.001 %", {"capacity": 1}),
+        ("20/class", {"per_class": 20}),
+        ("1.5MB", {"byte_limit": 1_500_000}),
+    ],
+)
+def test_capacity_in_words(text: str, keywords: dict[str, int]) -> None:
+    assert budget(text, 2304) == keywords

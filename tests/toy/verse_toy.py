@@ -1,0 +1,66 @@
+"""A world of points for tests: videos that drift, a backbone without a network, a slow learner."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+import numpy as np
+
+from verse.backbones import Backbone, identity
+from verse.datasets.base import Dataset, Frames, Source
+from verse.learners import TinyER
+from verse.types import BadImage
+
+SIZE = 6
+
+
+class Points(Source):
+    """Each class is a direction, each video an offset, each frame a little noise."""
+
+    def __init__(self, labels: np.ndarray, videos: np.ndarray, seed: int, bad: int) -> None:
+        random = np.random.default_rng(seed)
+        centres = random.normal(size=(labels.max() + 1, SIZE)) * 2
+        offsets = random.normal(size=(videos.max() + 1, SIZE)) * 0.5
+        noise = random.normal(size=(len(labels), SIZE)) * 0.3
+        self.z = (centres[labels] + offsets[videos] + noise).astype(np.float32)
+        self.seed, self.bad = seed, bad
+        self.reads = 0
+
+    def read(self, i: int) -> np.ndarray:
+        self.reads += 1
+        if i < self.bad:
+            raise BadImage(f"point {i} is damaged")
+        return self.z[i]
+
+    def key(self, i: int) -> str:
+        return f"point {self.seed} {i}"
+
+
+def load(
+    classes: int = 4, videos: int = 3, frames: int = 8, seed: int = 0, bad: int = 0
+) -> Dataset:
+    """The last video of each class is test."""
+    labels = np.repeat(np.arange(classes), videos * frames)
+    ids = np.repeat(np.arange(classes * videos), frames)
+    every = Frames(
+        labels, ids, np.tile(np.arange(frames), classes * videos), Points(labels, ids, seed, bad)
+    )
+    test = ids % videos == videos - 1
+    names = tuple(f"class{c}" for c in range(classes))
+    return Dataset("points", names, every.take(~test), every.take(test))
+
+
+def flat(at: str | None, precision: str, batchnorm: str) -> Backbone:
+    """What comes in is a feature."""
+    return identity(SIZE, precision=precision, batchnorm=batchnorm)
+
+
+class Slow(TinyER):
+    """Replay that takes its time, so that a test can kill it on the way."""
+
+    name: ClassVar[str] = "slow"
+
+    def step(self, z, y):  # type: ignore[no-untyped-def]
+        time.sleep(0.001)
+        super().step(z, y)
