@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from verse.backbones.plastic import Head, Plastic
+from verse.backbones.precision import resolve
 from verse.backbones.preprocess import Preprocess
 from verse.types import BadSetting
 
@@ -110,7 +111,7 @@ def plastic(body: nn.Module, z: Tensor, *, precision: str, batchnorm: str) -> Pl
         body,
         Head(e.shape[1]),
         z_shape=z_shape,
-        precision=precision,
+        precision=resolve(precision) if any(True for _ in body.parameters()) else "float32",
         batchnorm=batchnorm,
         channels_last=_prefers_channels_last(body, z_shape),
     )

@@ -9,12 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from verse.kernels.scratch import Scratch
-from verse.kernels.winograd import POINTS, Transforms, transformed_weights, transforms
+from verse.kernels.scratch import scratch
+from verse.kernels.winograd import POINTS, transformed_weights, transforms
 
 FEW = 8  # below, Winograd's transformed weights (4 × the weights) do not pay
 MOST = 64  # samples answered at once, which bounds the working storage
-_scratch = Scratch()
 
 
 class Conv3x3:
@@ -32,24 +31,33 @@ class Conv3x3:
 
     def answer(self, x: Tensor, weight: Tensor, key: object) -> Tensor:
         """x [h, w, n, in] → [h, w, n, out]."""
-        n = x.shape[2]
-        if n < FEW:
-            return _neighbours(x) @ _matrix(weight)
-        if n > MOST:
-            parts = [self.answer(part, weight, key) for part in x.split(MOST, 2)]
-            return torch.cat(parts, 2)
-        U = self._weights(weight, "answer", key)
-        V, sizes = self._points(x, "answer.V")
-        return _from_points(self._products(V, U), sizes, x, U.shape[2])
+        y = x.new_empty(*x.shape[:3], weight.shape[3])
+        if x.shape[2] > MOST:
+            parts = [
+                self.answer(part.contiguous(), weight, key) for part in torch.split(x, MOST, 2)
+            ]
+            return torch.cat(parts, 2, out=y)
+        self._apply(x, weight, key, y, "answer")
+        return y
 
-    def forward(self, x: Tensor, weight: Tensor, key: object) -> tuple[Tensor, Tensor]:
-        """The same, and what ``backward`` needs of x; valid until the next ``forward``."""
-        if x.shape[2] < FEW:
+    def forward(self, x: Tensor, weight: Tensor, key: object, y: Tensor) -> Tensor:
+        """The same into ``y``; returns what ``backward`` needs, until the next ``forward``."""
+        return self._apply(x, weight, key, y, f"train.{self.name}")
+
+    def _apply(self, x: Tensor, weight: Tensor, key: object, y: Tensor, name: str) -> Tensor:
+        high, wide, n, c_in = x.shape
+        if n < FEW:
             columns = _neighbours(x)
-            return columns @ _matrix(weight), columns
-        U = self._weights(weight, "train", key)
-        V, sizes = self._points(x, f"{self.name}.V")
-        return _from_points(self._products(V, U), sizes, x, U.shape[2]), V
+            torch.mm(columns.view(-1, 9 * c_in), _matrix(weight), out=y.view(-1, weight.shape[3]))
+            return columns
+        U = self._weights(weight, name.partition(".")[0], key)
+        sizes = transforms(high, wide, x.device)
+        V = scratch.take(f"{name}.V", (POINTS**2, sizes.tiles * n, c_in), x.device)
+        torch.mm(sizes.inputs, x.view(high * wide, -1), out=V.view(-1, n * c_in))
+        M = scratch.take("M", (*V.shape[:2], U.shape[2]), x.device)
+        torch.bmm(V, U, out=M)
+        torch.mm(sizes.outputs, M.view(-1, n * U.shape[2]), out=y.view(high * wide, -1))
+        return V
 
     def backward(
         self, dy: Tensor, saved: Tensor, weight: Tensor, dw: Tensor, key: object, *, need_dx: bool
@@ -63,43 +71,27 @@ class Conv3x3:
         sizes = transforms(high, wide, dy.device)
         c_in = weight.shape[2]
         rows = (POINTS**2, sizes.tiles * n)
-        dM = _scratch.take("dM", (*rows, c_out), dy.device)
+        dM = scratch.take("dM", (*rows, c_out), dy.device)
         torch.mm(sizes.outputs.t(), dy.reshape(high * wide, -1), out=dM.view(-1, n * c_out))
-        dU = _scratch.take("dU", (POINTS**2, c_in, c_out), dy.device)
+        dU = scratch.take("dU", (POINTS**2, c_in, c_out), dy.device)
         torch.bmm(saved.transpose(1, 2), dM, out=dU)
         torch.mm(sizes.weights.t(), dU.view(POINTS**2, -1), out=dw.view(9, -1))
         if not need_dx:
             return None
         U = self._weights(weight, "train", key)
-        dV = _scratch.take("dV", (*rows, c_in), dy.device)
+        dV = scratch.take("dV", (*rows, c_in), dy.device)
         torch.bmm(dM, U.transpose(1, 2), out=dV)
         dx = torch.mm(sizes.inputs.t(), dV.view(-1, n * c_in))
         return dx.view(high, wide, n, c_in)
 
     def _weights(self, weight: Tensor, purpose: str, key: object) -> Tensor:
         name = f"{self.name}.{purpose}.U"
-        U = _scratch.take(name, (POINTS**2, *weight.shape[2:]), weight.device)
-        if key is None or _scratch.owner.get(name) != key:
-            _scratch.owner.pop(name, None)
+        U = scratch.take(name, (POINTS**2, *weight.shape[2:]), weight.device)
+        if key is None or scratch.owner.get(name) != key:
+            scratch.owner.pop(name, None)
             transformed_weights(_matrix(weight).view(9, -1), U)
-            _scratch.owner[name] = key
+            scratch.owner[name] = key
         return U
-
-    def _points(self, x: Tensor, name: str) -> tuple[Tensor, Transforms]:
-        high, wide, n, c_in = x.shape
-        sizes = transforms(high, wide, x.device)
-        V = _scratch.take(name, (POINTS**2, sizes.tiles * n, c_in), x.device)
-        torch.mm(sizes.inputs, x.reshape(high * wide, -1), out=V.view(-1, n * c_in))
-        return V, sizes
-
-    def _products(self, V: Tensor, U: Tensor) -> Tensor:
-        M = _scratch.take("M", (*V.shape[:2], U.shape[2]), V.device)
-        return torch.bmm(V, U, out=M)
-
-
-def _from_points(M: Tensor, sizes: Transforms, x: Tensor, c_out: int) -> Tensor:
-    high, wide, n, _ = x.shape
-    return torch.mm(sizes.outputs, M.view(-1, n * c_out)).view(high, wide, n, c_out)
 
 
 def _matrix(weight: Tensor) -> Tensor:
@@ -120,7 +112,7 @@ def _gathered(columns: Tensor, c: int) -> Tensor:
     """The transpose of ``_neighbours``: every position collects from its neighbours' columns."""
     high, wide, n, _ = columns.shape
     padded = columns.new_zeros(high + 2, wide + 2, n, c)
-    for tap, part in enumerate(columns.split(c, dim=3)):
+    for tap, part in enumerate(torch.split(columns, c, dim=3)):
         i, j = divmod(tap, 3)
         padded[i : i + high, j : j + wide] += part
     return padded[1:-1, 1:-1].contiguous()

@@ -33,3 +33,7 @@ class Scratch(threading.local):
             buffer = self._buffers[name, device] = torch.empty(n, device=device)
             self.owner.pop(name, None)
         return buffer[:n].view(shape)
+
+
+scratch = Scratch()
+"""What all fast forms share."""

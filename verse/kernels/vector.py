@@ -15,7 +15,7 @@ from torch import Tensor
 ALIGNMENT = 16
 
 Order: TypeAlias = Literal["plain", "channels-last", "taps-first"]
-"""How a convolution's weights [out, in, h, w] lie: as named, [out, h, w, in], or [h, w, in, out]."""
+"""How weights [out, in, h, w] lie: in this order, as [out, h, w, in], or as [h, w, in, out]."""
 
 
 @dataclass(frozen=True, slots=True)

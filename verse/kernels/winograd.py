@@ -88,7 +88,8 @@ def transforms(high: int, wide: int, device: torch.device) -> Transforms:
     inputs = torch.einsum("atp,bsq->abtspq", into_h, into_w).reshape(-1, high * wide)
     outputs = torch.einsum("pat,qbs->pqabts", out_h, out_w).reshape(high * wide, -1)
     weights = torch.einsum("ai,bj->abij", taps, taps).reshape(POINTS**2, TAPS**2)
-    return Transforms(*(m.float().to(device) for m in (inputs, outputs, weights)), tiles)
+    inputs, outputs, weights = (m.float().to(device) for m in (inputs, outputs, weights))
+    return Transforms(inputs, outputs, weights, tiles)
 
 
 def transformed_weights(weight: Tensor, out: Tensor) -> Tensor:

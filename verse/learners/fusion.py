@@ -20,6 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from verse.backbones.efficientnet_lite0 import SameConv
 from verse.kernels.conv3x3 import Conv3x3
+from verse.kernels.scratch import scratch
 from verse.kernels.winograd import LARGEST_MAP
 
 _ACTIVATIONS: dict[object, float] = {
@@ -37,13 +38,21 @@ class Unit(nn.Module):
     """A convolution with the frozen normalisation and the activation that follow it, if any.
 
     ``top`` is where the activation saturates (∞ for ReLU), None without one. ``flat`` is the
-    vector that holds the weights; its version tells whether they changed.
+    vector that holds the weights; its version tells whether they changed. The result of an
+    ``inner`` unit is used inside the body only.
     """
 
     def __init__(
-        self, name: str, conv: nn.Conv2d, norm: nn.BatchNorm2d | None, top: float | None
+        self,
+        name: str,
+        conv: nn.Conv2d,
+        norm: nn.BatchNorm2d | None,
+        top: float | None,
+        *,
+        inner: bool,
     ) -> None:
         super().__init__()
+        self.inner = inner
         self.name, self.conv, self.norm, self.top = name, conv, norm, top
         self.fast = Conv3x3(name) if conv.kernel_size == (3, 3) else None
         self.bind(conv.weight.detach())
@@ -59,7 +68,7 @@ class Unit(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not torch.is_grad_enabled():
             return (_wide if self.fast else _thin)(None, x, self)
-        y: Tensor = _Run.apply(x, self.conv.weight, self)
+        y: Tensor = _Run.apply(x, self.conv.weight, self)  # type: ignore[no-untyped-call]
         return y
 
     def affine(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -76,34 +85,44 @@ class Unit(nn.Module):
         return y.relu_() if self.top == float("inf") else y.clamp_(0.0, self.top)
 
     def gate(self, dy: Tensor, y: Tensor) -> Tensor:
-        """d/d(input) of the activation, given its output."""
+        """d/d(input) of the activation, given its output; contiguous."""
         if self.top is None:
             return dy.contiguous()
+        g = self.buffer("gate", tuple(y.shape), y)
         # y is clamped already; the open interval is the one in which the activation is linear
-        gated: Tensor = (
-            torch.ops.aten.threshold_backward(dy, y, 0.0)
-            if self.top == float("inf")
-            else torch.ops.aten.hardtanh_backward(dy, y, 0.0, self.top)
-        )
-        return gated
+        if self.top == float("inf"):
+            torch.ops.aten.threshold_backward.grad_input(dy, y, 0.0, grad_input=g)
+        else:
+            torch.ops.aten.hardtanh_backward.grad_input(dy, y, 0.0, self.top, grad_input=g)
+        return g
 
-    def write(self, gamma: Tensor, beta: Tensor) -> None:
+    def buffer(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
+        """Storage that nobody needs once the next batch comes."""
+        return scratch.take(f"{self.name}.{name}", shape, like.device)
+
+    def write(self, products: Tensor, beta: Tensor, inverse: Tensor) -> None:
+        """d/dγ = (Σ g·y − μ Σ g) / σ and d/dβ = Σ g, from the sums."""
         norm = self.norm
         assert norm is not None and norm.weight.grad is not None and norm.bias.grad is not None
-        norm.weight.grad.copy_(gamma)
+        assert norm.running_mean is not None
+        torch.addcmul(products, norm.running_mean, beta, value=-1, out=norm.weight.grad)
+        norm.weight.grad.mul_(inverse)
         norm.bias.grad.copy_(beta)
 
 
 class _Run(torch.autograd.Function):
-    """A unit as one node of the graph; positions and channels-last inside, [n, c, h, w] outside."""
+    """A unit as one node of the graph; [n, c, h, w] outside, whatever is fastest inside.
+
+    ``weight`` is there for autograd to know that something learns.
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, unit: Unit) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, unit: Unit) -> Tensor:  # noqa: ARG004
         ctx.unit = unit
         return (_wide if unit.fast else _thin)(ctx, x, unit)
 
     @staticmethod
-    @once_differentiable  # type: ignore[misc,untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, None, None]:
         return (_wide_back if ctx.unit.fast else _thin_back)(ctx, dy), None, None
 
@@ -114,35 +133,39 @@ def _wide(ctx: Any, x: Tensor, unit: Unit) -> Tensor:
     X = x.permute(2, 3, 0, 1).contiguous()
     W = unit.conv.weight.detach().permute(2, 3, 1, 0)
     if ctx is None:
-        raw, saved = unit.fast.answer(X, W, unit.key), None
+        raw = unit.fast.answer(X, W, unit.key)
     else:
-        raw, saved = unit.fast.forward(X, W, unit.key)
+        shape = (*X.shape[:3], W.shape[3])
+        raw = unit.buffer("raw", shape, x) if unit.norm is not None else x.new_empty(shape)
+        ctx.saved, ctx.key = unit.fast.forward(X, W, unit.key, raw), unit.key
+    y = raw
     if unit.norm is not None:
         scale, shift, _ = unit.affine()
         y = unit.activate(torch.addcmul(shift, raw, scale))
     else:
         y = unit.activate(raw)
     if ctx is not None:
-        ctx.key, ctx.raw, ctx.saved, ctx.y = unit.key, raw, saved, y.detach()
+        ctx.raw, ctx.y = raw, y.detach()
     return y.permute(2, 3, 0, 1)
 
 
 def _wide_back(ctx: Any, dy: Tensor) -> Tensor | None:
-    unit = ctx.unit
+    unit: Unit = ctx.unit
+    assert unit.fast is not None and unit.conv.weight.grad is not None
     g = unit.gate(dy.permute(2, 3, 0, 1), ctx.y)
     if unit.norm is not None:
-        rows = g.reshape(-1, g.shape[3])
+        rows = g.view(-1, g.shape[3])
         beta = rows.sum(0)
         scale, _, inverse = unit.affine()
-        gamma = torch.linalg.vecdot(rows, ctx.raw.view(rows.shape), dim=0)
-        unit.write(gamma.addcmul_(unit.norm.running_mean, beta, value=-1).mul_(inverse), beta)
-        g = g * scale  # not in place: without an activation g is the gradient others get too
-    weight = unit.conv.weight
+        scaled = unit.buffer("back", tuple(g.shape), g)
+        torch.mul(g, ctx.raw, out=scaled)
+        unit.write(scaled.view(rows.shape).sum(0), beta, inverse)
+        g = torch.mul(g, scale, out=scaled)
     dx = unit.fast.backward(
         g,
         ctx.saved,
-        weight.detach().permute(2, 3, 1, 0),
-        weight.grad.permute(2, 3, 1, 0),
+        unit.conv.weight.detach().permute(2, 3, 1, 0),
+        unit.conv.weight.grad.permute(2, 3, 1, 0),
         ctx.key,
         need_dx=ctx.needs_input_grad[0],
     )
@@ -154,11 +177,13 @@ def _thin(ctx: Any, x: Tensor, unit: Unit) -> Tensor:
     n, c, high, wide = x.shape
     X = x.permute(0, 2, 3, 1).reshape(-1, c)
     W = unit.conv.weight.detach().flatten(1)
+    shape = (X.shape[0], W.shape[0])
+    rows = unit.buffer("y", shape, x) if unit.inner else x.new_empty(shape)
     if unit.norm is not None:
         scale, shift, _ = unit.affine()
-        rows = torch.addmm(shift, X, (W * scale.unsqueeze(1)).t())
+        torch.addmm(shift, X, (W * scale.unsqueeze(1)).t(), out=rows)
     else:
-        rows = X @ W.t()
+        torch.mm(X, W.t(), out=rows)
     y = unit.activate(rows).view(n, high, wide, -1).permute(0, 3, 1, 2)
     if ctx is not None:
         ctx.X, ctx.y = X, y.detach()
@@ -166,30 +191,30 @@ def _thin(ctx: Any, x: Tensor, unit: Unit) -> Tensor:
 
 
 def _thin_back(ctx: Any, dy: Tensor) -> Tensor | None:
-    unit = ctx.unit
+    unit: Unit = ctx.unit
     weight = unit.conv.weight
-    W, dW = weight.detach().view(weight.shape[:2]), weight.grad.view(weight.shape[:2])
+    assert weight.grad is not None
+    W, dW = weight.detach().flatten(1), weight.grad.view(weight.shape[:2])
     n, c, high, wide = ctx.y.shape
-    g = unit.gate(dy.permute(0, 2, 3, 1), ctx.y.permute(0, 2, 3, 1)).reshape(-1, c)
+    g = unit.gate(dy.permute(0, 2, 3, 1), ctx.y.permute(0, 2, 3, 1)).view(-1, c)
     torch.mm(g.t(), ctx.X, out=dW)
     if unit.norm is not None:
         # Σ g · (w·x) over positions = w · dW: the products themselves need not be kept
         scale, _, inverse = unit.affine()
-        beta = g.sum(0)
-        gamma = torch.linalg.vecdot(dW, W, dim=1)
-        unit.write(gamma.addcmul_(unit.norm.running_mean, beta, value=-1).mul_(inverse), beta)
+        unit.write(torch.linalg.vecdot(dW, W, dim=1), g.sum(0), inverse)
         dW.mul_(scale.unsqueeze(1))
         W = W * scale.unsqueeze(1) if ctx.needs_input_grad[0] else W
     if not ctx.needs_input_grad[0]:
         return None
-    return (g @ W).view(n, high, wide, -1).permute(0, 3, 1, 2)
+    dx: Tensor = g @ W
+    return dx.view(n, high, wide, -1).permute(0, 3, 1, 2)
 
 
 class Pool(nn.Module):
     """The mean over all positions; its gradient stays a view that repeats one row."""
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = _Mean.apply(x)
+        y: Tensor = _Mean.apply(x)  # type: ignore[no-untyped-call]
         return y
 
 
@@ -200,10 +225,11 @@ class _Mean(torch.autograd.Function):
         return x.mean((2, 3))
 
     @staticmethod
-    @once_differentiable  # type: ignore[misc,untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> Tensor:
         n, c, high, wide = ctx.shape
-        return (dy / (high * wide)).view(n, c, 1, 1).expand(ctx.shape)
+        dx: Tensor = (dy / (high * wide)).view(n, c, 1, 1).expand(ctx.shape)
+        return dx
 
 
 # ---- finding what can be fused ----------------------------------------------------------------
@@ -255,7 +281,11 @@ def fused(
     ``norms`` says whether normalisations are frozen, so that they can be part of a unit.
     """
     wide = taps_first(body, z_shape)
-    convs = {n: m for n, m in body.named_modules() if f"{n}.weight" in wide or _is_thin(m)}
+    convs = {
+        n: m
+        for n, m in body.named_modules()
+        if isinstance(m, nn.Conv2d) and (f"{n}.weight" in wide or _is_thin(m))
+    }
     if len(z_shape) != 3 or not convs:
         return body, []
     try:
@@ -272,7 +302,10 @@ def fused(
     for node in list(graph.nodes):
         if node.op == "call_module" and node.target in convs and calls[node.target] == 1:
             end, norm, top = _tail(node, modules, calls, norms)
-            unit = Unit(node.target, convs[node.target], norm, top)  # type: ignore[arg-type]
+            inner = all(
+                user.op == "call_module" and _reads(modules[user.target]) for user in end.users
+            )
+            unit = Unit(node.target, convs[node.target], norm, top, inner=inner)
             units.append(unit)
             _replace(graph, node, end, made, unit)
         elif node.op == "call_module" and _is_pool(modules[node.target]):
@@ -312,7 +345,7 @@ def _tail(
     norm = None
     user = _only_user(node)
     if norms and user is not None and user.op == "call_module":
-        module = modules[user.target]  # type: ignore[index]
+        module = modules[str(user.target)]
         if (
             type(module) is nn.BatchNorm2d
             and module.affine
@@ -326,6 +359,11 @@ def _tail(
         if what in _ACTIVATIONS:
             return user, norm, _ACTIVATIONS[what]
     return node, norm, None
+
+
+def _reads(module: nn.Module) -> bool:
+    """Does it make a new tensor from its input, so that the input may be overwritten later?"""
+    return isinstance(module, nn.Conv2d | nn.AdaptiveAvgPool2d) or type(module) is nn.BatchNorm2d
 
 
 def _only_user(node: fx.Node) -> fx.Node | None:
