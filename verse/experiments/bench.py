@@ -1,0 +1,96 @@
+"""A worker's bench: does one task after another, keeping what runs share between them."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from verse.evaluate import Learned
+from verse.experiments.engine import Report, Task
+from verse.experiments.execute import execute, in_order
+from verse.experiments.offline import bounds
+from verse.experiments.prepare import Prepared, Stage, Watch, key, prepare
+from verse.experiments.run import Run
+
+Send = Callable[[Report], None]
+REPORT_SECONDS = 0.5
+
+
+class Bench:
+    """One thread, so that results do not depend on the worker, the machine's cores or its load."""
+
+    def __init__(self, root: str | None = None) -> None:
+        torch.set_num_threads(1)
+        self.root = root
+        self._key: tuple[object, ...] | None = None
+        self._ready: Prepared | None = None
+
+    def do(self, task: Task, send: Send) -> None:
+        """Work on a task, and send how it goes and how it ended."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default", UserWarning)
+            try:
+                document = None
+                if task.kind == "features":
+                    self.ready(Run.load(task.records[0]), watching(task, send))
+                elif task.kind == "offline":
+                    self._offline(task, watching(task, send))
+                else:
+                    document = self._run(task, send)
+            except Exception:
+                send(Report(task.id, "failed", traceback.format_exc()))
+                return
+        notes = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+        send(Report(task.id, "done", document=document, notes=notes))
+
+    def ready(self, run: Run, watch: Watch) -> Prepared:
+        """What the run shares with others; the latest is kept, as tasks come grouped."""
+        if self._ready is None or self._key != key(run):
+            self._ready = self._key = None  # let go of the old one before the new one loads
+            self._ready = prepare(run, root=self.root, threads=1, watch=watch)
+            self._key = key(run)
+        return self._ready
+
+    def _offline(self, task: Task, watch: Watch) -> None:
+        for record in task.records:
+            run = Run.load(record)
+            ready = self.ready(run, watch)
+            bounds(ready, in_order(run, ready)[1], run, watch)
+
+    def _run(self, task: Task, send: Send) -> dict[str, object]:
+        run = Run.load(task.records[0])
+        ready = self.ready(run, watching(task, send))
+        result = execute(
+            run,
+            prepared=ready,
+            threads=1,
+            checkpoint_file=None if task.checkpoint is None else Path(task.checkpoint),
+            resume=True,
+            watch=watching(task, send, len(ready.train)),
+        )
+        return {"name": run.name} | result.document()
+
+
+def watching(task: Task, send: Send, frames: int = 0) -> Watch:
+    """A watch that sends progress, but not too often."""
+    sent = time.monotonic()
+
+    def watch(event: object) -> None:
+        nonlocal sent
+        if time.monotonic() - sent < REPORT_SECONDS:
+            return
+        if isinstance(event, Stage):
+            share = event.done / event.total if event.total and task.kind != "run" else 0.0
+            send(Report(task.id, "progress", event.name, share))
+        elif isinstance(event, Learned):
+            send(Report(task.id, "progress", "learning", event.position / max(frames, 1)))
+        else:
+            return
+        sent = time.monotonic()
+
+    return watch

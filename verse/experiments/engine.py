@@ -1,0 +1,59 @@
+"""What executes tasks: the contract between a grid and the processes or machines that work on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Task:
+    """One piece of work.
+
+    ``kind`` is "features" (compute them), "offline" (train the bounds of a seed) or "run";
+    ``records`` are the runs it is about, as documents; ``after`` names tasks that come first.
+    """
+
+    id: str
+    kind: str
+    records: tuple[dict[str, Any], ...]
+    after: frozenset[str] = frozenset()
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an engine says about a task.
+
+    ``kind`` is "progress" (``text``, ``share`` of it done), "done" (``document``: of a run its
+    result), "failed" (``text``: the traceback), or "lost" (the worker died; ``text``: how).
+    """
+
+    task: str
+    kind: str
+    text: str = ""
+    share: float = 0.0
+    document: dict[str, Any] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+class Engine(Protocol):
+    """Works on tasks somewhere."""
+
+    @property
+    def free(self) -> int:
+        """How many more tasks would start at once."""
+
+    @property
+    def width(self) -> int:
+        """How many tasks run at the same time."""
+
+    def submit(self, task: Task) -> None:
+        """Start a task."""
+
+    def wait(self, seconds: float) -> Sequence[Report]:
+        """What has happened, after waiting for something to happen for so long at most."""
+
+    def stop(self) -> None:
+        """End all work; tasks in flight save their checkpoints first."""

@@ -1,0 +1,123 @@
+"""A grid: which tasks its runs need, and the loop that has an engine do those that are missing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from verse.experiments.engine import Engine, Report, Task
+from verse.experiments.prepare import key
+from verse.experiments.run import Run
+from verse.experiments.store import Store
+
+ATTEMPTS = 3  # for a task whose worker died
+WAIT_SECONDS = 0.5
+
+
+@dataclass
+class Outcome:
+    """How a grid ended: the runs done now, and the tasks that failed with their tracebacks."""
+
+    done: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+Watch = Callable[[Task, Report], None]
+
+
+def plan(runs: Iterable[Run], store: Store, *, partials: bool = True) -> list[Task]:
+    """The tasks for the runs that the store does not have.
+
+    Features come once per data set and backbone, Offline once per seed of those, because class
+    orderings of one seed show the same classes and iid and instance need the last of these models.
+    """
+    finished = store.ids()
+    missing = [run for run in runs if run.id not in finished]
+    groups: dict[tuple[object, ...], list[Run]] = {}
+    for run in missing:
+        groups.setdefault(key(run), []).append(run)
+    first: list[Task] = []
+    tasks: list[Task] = []
+    for shared, members in groups.items():
+        label = hashlib.sha256(repr(shared).encode()).hexdigest()[:8]
+        features = Task(f"features {label}", "features", (members[0].document(),))
+        first.append(features)
+        for run in members:
+            after = {features.id}
+            if run.offline:
+                after.add(f"offline {label} {run.seed}")
+            file = str(store.partial(run.id)) if partials else None
+            tasks.append(Task(run.id, "run", (run.document(),), frozenset(after), file))
+        for seed, records in _bounded(members).items():
+            offline = Task(f"offline {label} {seed}", "offline", records, frozenset([features.id]))
+            place = next(i for i, task in enumerate(tasks) if offline.id in task.after)
+            tasks.insert(place, offline)
+    return first + tasks
+
+
+def _bounded(runs: Sequence[Run]) -> dict[int, tuple[dict[str, object], ...]]:
+    """Seed → one run for each schedule that Offline must cover, the longest first."""
+    found: dict[int, dict[tuple[object, ...], Run]] = {}
+    for run in runs:
+        if run.offline:
+            classes = run.order.startswith("class-")
+            schedule = (not classes, run.every if classes else 0)
+            found.setdefault(run.seed, {}).setdefault(schedule, run)
+    return {
+        seed: tuple(schedules[which].document() for which in sorted(schedules))
+        for seed, schedules in found.items()
+    }
+
+
+def drive(tasks: Sequence[Task], engine: Engine, store: Store, watch: Watch) -> Outcome:
+    """Do all tasks; what fails is kept for the end and the rest goes on.
+
+    A run's result is stored here and nowhere else, so that none is lost or doubled. A task whose
+    worker died is tried again from its checkpoint.
+    """
+    by_id = {task.id: task for task in tasks}
+    waiting = list(tasks)
+    running: set[str] = set()
+    ended: set[str] = set()
+    attempts: Counter[str] = Counter()
+    outcome = Outcome()
+    try:
+        while waiting or running:
+            while engine.free and (task := _next(waiting, ended, by_id)) is not None:
+                waiting.remove(task)
+                attempts[task.id] += 1
+                running.add(task.id)
+                engine.submit(task)
+            for report in engine.wait(WAIT_SECONDS):
+                if report.task not in running:  # a second answer to a task that was given again
+                    continue
+                task = by_id[report.task]
+                if report.kind == "done":
+                    if report.document is not None:
+                        store.save(report.document)
+                        outcome.done.append(task.id)
+                        store.partial(task.id).unlink(missing_ok=True)
+                    outcome.notes += [n for n in report.notes if n not in outcome.notes]
+                    ended.add(task.id)
+                elif report.kind == "lost" and attempts[task.id] < ATTEMPTS:
+                    waiting.insert(0, task)
+                elif report.kind in ("failed", "lost"):
+                    outcome.failed[task.id] = report.text
+                    ended.add(task.id)
+                if report.kind != "progress":
+                    running.discard(task.id)
+                watch(task, report)
+    finally:
+        engine.stop()
+    return outcome
+
+
+def _next(waiting: Sequence[Task], ended: set[str], all_: Mapping[str, Task]) -> Task | None:
+    """The first task that need not wait; a task that failed holds nobody up."""
+    for task in waiting:
+        if all(before in ended or before not in all_ for before in task.after):
+            return task
+    return None

@@ -1,0 +1,174 @@
+"""Recipes: a TOML file names the axes of a grid, and every combination of them is a run.
+
+::
+
+    title = "Replay against VERSE on my photos"
+    datasets = ["folder:photos"]                 # or tables: {name = "tabletop", every = 2}
+    orders = ["iid", "class-instance"]
+    seeds = 5                                    # 0…4; or a list, or "10-19"
+    capacities = ["4%", "20/class"]
+    holdout = "last:3"                           # any field of a run, for all of them
+    learners = [
+        "verse",
+        {name = "tinyer", settings = {C = 48}, seeds = 10},
+        {name = "der", sweep = {lr = [0.003, 0.01, 0.03]}},
+    ]
+
+    [tuned]                                      # settings of a learner wherever it stands
+    verse = {r = 0.05}
+
+A learner's table may also have axes of its own (orders, seeds, …) and any field of a run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from verse import learners
+from verse.experiments.run import Run
+from verse.types import BadSetting
+
+AXES = {
+    "datasets": "dataset",
+    "backbones": "backbone",
+    "orders": "order",
+    "memories": "memory",
+    "capacities": "capacity",
+    "seeds": "seed",
+}
+"""Axis → the field of a run that it goes through."""
+WORDS = ("title", "description", "learners", "tuned")
+FIELDS = tuple(f.name for f in fields(Run))
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A named grid of runs.
+
+    >>> recipe = parse('datasets = ["tabletop"]\\nlearners = ["verse", "ncm"]\\nseeds = 2', "mine")
+    >>> [f"{run.learner} {run.seed}" for run in recipe.runs]
+    ['verse 0', 'ncm 0', 'verse 1', 'ncm 1']
+    """
+
+    name: str
+    title: str
+    runs: tuple[Run, ...]
+
+
+def read(path: Path) -> Recipe:
+    """The recipe in a file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadSetting(f"there is no recipe {path}") from None
+    return parse(text, path.stem)
+
+
+def parse(text: str, name: str) -> Recipe:
+    """The recipe in a text: all runs, one of each, all learners of a seed before the next seed."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadSetting(f"recipe {name} is not valid TOML: {error}") from error
+    try:
+        _known(table, (*WORDS, *AXES, *FIELDS), "a recipe")
+        if not table.get("datasets") and "dataset" not in table:
+            raise BadSetting('name the data sets: datasets = ["tabletop"]')
+        if not table.get("learners"):
+            raise BadSetting('name the learners: learners = ["verse", "tinyer"]')
+        found = {run.id: run for run in _runs(table)}  # two entries may mean the same run
+    except BadSetting as error:
+        raise BadSetting(f"recipe {name}: {error}") from error
+    ordered = sorted(found.values(), key=lambda run: run.seed)  # stable: else as written
+    return Recipe(name, str(table.get("title", name)), tuple(ordered))
+
+
+def _runs(table: Table) -> Iterator[Run]:
+    common = {key: value for key, value in table.items() if key in FIELDS}
+    tuned = _tuned(table.get("tuned", {}))
+    for entry in table["learners"]:
+        own = _entry(entry, "learner")
+        _known(own, ("sweep", *AXES, *FIELDS), f"the learner {own.get('learner')}")
+        axes = [
+            [_entry(value, field) for value in _values(axis, own.get(axis, table.get(axis)))]
+            for axis, field in AXES.items()
+            if own.get(axis, table.get(axis)) is not None
+        ]
+        fixed = {key: value for key, value in own.items() if key in FIELDS}
+        settings = tuned.get(own["learner"], {}) | own.get("settings", {})
+        for swept in _sweep(own.get("sweep", {})):
+            for parts in itertools.product(*axes):
+                document = dict(common)
+                for part in parts:
+                    document |= part
+                # what a learner says itself goes before what its data set says
+                yield Run.load(document | fixed | {"settings": settings | swept})
+
+
+def _entry(value: Any, field: str) -> Table:
+    """An axis' value as fields of a run: a bare value, or a table whose ``name`` is the value."""
+    if not isinstance(value, Mapping):
+        return {field: value}
+    table = dict(value)
+    if "name" in table:
+        table[field] = table.pop("name")
+    if field not in table:
+        raise BadSetting(f"a table of {field}s needs a name: {value}")
+    if field != "learner":
+        _known(table, FIELDS, f"a table of {field}s")
+    return table
+
+
+def _values(axis: str, given: Any) -> list[Any]:
+    if axis == "seeds":
+        return seeds(given)
+    if not isinstance(given, list) or not given:
+        raise BadSetting(f"{axis} is a list with at least one value, not {given!r}")
+    return given
+
+
+def seeds(given: Any) -> list[int]:
+    """How many (from 0), which ones, or a range in words.
+
+    >>> seeds(2), seeds([7]), seeds("10-12")
+    ([0, 1], [7], [10, 11, 12])
+    """
+    if isinstance(given, str) and (match := re.fullmatch(r"(\d+)\s*-\s*(\d+)", given)):
+        return list(range(int(match[1]), int(match[2]) + 1))
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return list(range(given))
+    if isinstance(given, list) and given and all(type(seed) is int for seed in given):
+        return given
+    raise BadSetting(f'seeds is a number of them, a list, or "10-19", not {given!r}')
+
+
+def _sweep(axes: Any) -> Iterator[Table]:
+    """Every combination of the listed settings."""
+    if not isinstance(axes, dict) or not all(isinstance(v, list) and v for v in axes.values()):
+        raise BadSetting(f"sweep is a table of settings with lists of values, not {axes!r}")
+    for values in itertools.product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
+
+
+def _tuned(given: Any) -> dict[str, Table]:
+    if not isinstance(given, dict) or not all(isinstance(v, dict) for v in given.values()):
+        raise BadSetting("tuned is a table: learner = {setting = value}")
+    for name in given:
+        learners.get(name)  # an unknown learner is an error
+    return given
+
+
+def _known(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+            raise BadSetting(f"{what} has no {key!r}, {hint}")

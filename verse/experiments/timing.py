@@ -1,0 +1,61 @@
+"""How long a grid will still take, from how long runs like those ahead have taken."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from verse.experiments.engine import Task
+from verse.experiments.run import Run
+
+Kind = tuple[object, ...]
+
+
+class Timing:
+    """Knows the tasks ahead and what runs of each kind cost."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.tasks = {task.id: task for task in tasks}
+        self._ahead = {task.id: alike(Run.load(task.records[0]), task.kind) for task in tasks}
+        self._seconds: dict[Kind, list[float]] = defaultdict(list)
+
+    def learn(self, run: Run, seconds: float, kind: str = "run") -> None:
+        """A run, or a task of another kind, has taken so long."""
+        self._seconds[alike(run, kind)].append(seconds)
+
+    def end(self, task: Task) -> None:
+        """The task is no longer ahead."""
+        self._ahead.pop(task.id, None)
+
+    def left(self, shares: Mapping[str, float], width: int) -> float | None:
+        """Seconds until all is done by ``width`` workers; None before the first run is done."""
+        means = {kind: sum(times) / len(times) for kind, times in self._seconds.items()}
+        runs = [mean for kind, mean in means.items() if kind[0] == "run"]
+        if not runs:
+            return None
+        other = sum(runs) / len(runs)
+        total = sum(
+            means.get(kind, other) * (1 - shares.get(task, 0.0))
+            for task, kind in self._ahead.items()
+        )
+        return total / max(1, min(width, len(self._ahead)))
+
+
+def alike(run: Run, kind: str) -> Kind:
+    """Tasks that take about the same time."""
+    learner = run.learner if kind == "run" else ""
+    return (kind, run.dataset, run.thin, run.validation, run.backbone, run.at, learner)
+
+
+def words(seconds: float) -> str:
+    """A duration for people.
+
+    >>> words(5.24), words(90), words(7300)
+    ('5.2 s', '2 min', '2 h 02 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    hours, rest = divmod(round(seconds / 60), 60)
+    return f"{hours} h {rest:02d} min"
