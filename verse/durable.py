@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 import warnings
 from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 import filelock
 import torch
@@ -19,17 +23,62 @@ from verse.backbones import Backbone
 from verse.classifier import NotExact, StreamClassifier, check_label
 from verse.journal import Entry, Journal, JournalFull
 from verse.kernels.interrupts import deferred_interrupt
-from verse.types import BadSetting, BadState, Label, Refused, VerseError
+from verse.types import BadLabel, BadSetting, BadState, Label, Prediction, Refused, VerseError
 
 UNDO_WINDOW = 100  # samples that can be taken back
 LONGEST_JOURNAL = 1000  # entries after which a checkpoint is written however long it takes
 REMEMBERED = ("learner", "settings", "memory", "capacity", "per_class", "byte_limit",
               "memory_dtype", "seed")  # fmt: skip
 BATCH_ENTRIES, BATCH_SECONDS = 32, 0.5
+RETRY_SECONDS = 10  # after a checkpoint that could not be written
 
 
 class Locked(VerseError):
     """Another process has the directory open for writing."""
+
+
+class TooLate(BadSetting):
+    """The sample is not among the latest ones, so it cannot be undone."""
+
+
+class Repaired(UserWarning):
+    """A damaged checkpoint was found and replaced by replaying the journal from an older one."""
+
+
+class Options(TypedDict, total=False):
+    """What a new directory takes from ``StreamClassifier``, and an existing one remembers."""
+
+    at: str | None
+    weights: str | Path | None
+    learner: str
+    settings: Mapping[str, Any] | None
+    memory: str
+    capacity: int | None
+    per_class: int | None
+    byte_limit: int | None
+    memory_dtype: str
+    precision: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One sample to learn: its feature and label, an idempotency key, pictures to keep with it."""
+
+    z: Tensor
+    label: Label
+    key: str | None = None
+    images: Mapping[str, bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a lesson. ``repeated``: its key was learned before, nothing was done."""
+
+    seq: int
+    repeated: bool = False
+    guess: Prediction | None = None
+    error: Exception | None = None
 
 
 def open(path: str | Path, **options: Any) -> DurableClassifier:  # noqa: A001
@@ -57,11 +106,14 @@ class DurableClassifier(StreamClassifier):
     Options of a new directory are those of ``StreamClassifier``; an existing one remembers them,
     and giving different ones is an error. Further options:
 
-    - ``durable``: "each" (default) flushes every sample; "batch" groups them: up to 32 samples or
-      half a second of teaching may be lost in a crash, never more, and never a part of one.
+    - ``durable``: "each" (default) flushes every sample before it is learned. "batch" learns first
+      and flushes with every 32nd sample, or with the first that comes half a second after the last
+      flush: a crash may lose those since then (never a part of one). ``flush()`` does it at once.
     - ``keep_images``: keep every taught image, so that another backbone can take over
       (``reread=True``). Grows without bound; off by default.
     - ``readonly``: look and predict only; any number of readers beside one writer.
+
+    One thread at a time.
     """
 
     def __init__(
@@ -74,151 +126,203 @@ class DurableClassifier(StreamClassifier):
         reread: bool = False,
         backbone: str | Backbone | None = None,
         threads: int | None = None,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> None:
         if durable not in ("each", "batch"):
             raise BadSetting(f"durable {durable!r}: use 'each' or 'batch'")
+        unknown = sorted(set(options) - set(Options.__annotations__))
+        if unknown:
+            known = ", ".join(Options.__annotations__)
+            raise BadSetting(f"no option {unknown[0]!r}; there are {known}")
         self.path = Path(path)
         self.durable, self.readonly = durable, readonly
+        self._broken = ""
         if readonly and not (self.path / "journal.sqlite").exists():
             raise BadState(f"there is no classifier in {self.path}")
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = filelock.FileLock(self.path / "lock")
-        if not readonly:
-            try:
-                self._lock.acquire(timeout=0)
-            except filelock.Timeout:
-                raise Locked(
-                    f"{self.path} is open for writing in another process: close that first, or "
-                    "open with readonly=True"
-                ) from None
+        self._lock = _locked(self.path) if not readonly else None
         try:
             self._journal = Journal(self.path / "journal.sqlite", readonly=readonly)
-            self._start(backbone, threads, options, keep_images, reread)
+            try:
+                self._start(backbone, threads, options, keep_images, reread)
+            except BaseException:
+                self._journal.close()
+                raise
         except BaseException:
-            self._lock.release()
+            if self._lock is not None:
+                self._lock.release()
             raise
 
     def _start(
         self,
         backbone: str | Backbone | None,
         threads: int | None,
-        options: dict[str, Any],
+        options: Options,
         keep_images: bool,
         reread: bool,
     ) -> None:
         saved = self._journal.meta("options")
         if saved is None:
+            if self._journal.last or self.readonly:
+                raise BadState(f"{self.path} has lost its options: restore a backup")
             super().__init__(backbone=backbone or "efficientnet-lite0", threads=threads, **options)
-            self.keep_images = keep_images
-            self._journal.set_meta(
-                "options", {**self._spec, "keep_images": keep_images, "given": sorted(options)}
-            )
+            self._journal.set_meta("options", {**self._spec, "keep_images": keep_images})
         else:
-            self.keep_images = bool(saved["keep_images"])
+            keep_images = bool(saved["keep_images"])
             self._reopen(saved, backbone, threads, options, reread)
+        self.keep_images = keep_images
+        self.taught: dict[Label, int] = {}  # label → how many samples were learned
         self._position = 0  # newest entry contained in the state
-        self._since_checkpoint = 0
         self._checkpoint_seconds = 0.0
         self._checkpoint_time = self._flush_time = time.monotonic()
         self._recent: deque[int] = deque(maxlen=UNDO_WINDOW)  # samples that can be undone
-        if reread and saved is not None and saved["G"] != self.backbone.key:
+        self._version = self._journal.version()
+        if not self.readonly:
+            self._note_circumstances()
+        if saved is not None and saved["G"] != self.backbone.key:
             self._reread()
-        else:
-            self._recover(None)
+            return
+        self._recover()
+        if not self.readonly:
+            self._tidy()
 
     def _reopen(
         self,
         saved: dict[str, Any],
         backbone: str | Backbone | None,
         threads: int | None,
-        options: dict[str, Any],
+        options: Options,
         reread: bool,
     ) -> None:
         for name, value in options.items():
-            if name in saved and saved[name] != value:
+            movable = ("weights",) if not reread else ("weights", "at", "precision")
+            if name not in movable and saved[name] != value:
                 raise BadSetting(
                     f"{self.path} was begun with {name}={saved[name]!r}, not {value!r}: leave the "
                     "option out, or begin another directory"
                 )
         if not isinstance(backbone, Backbone):
+            same = backbone in (None, saved["backbone"])
+            if saved["backbone"] not in backbones.names() and backbone is None:
+                raise BadSetting(
+                    f"{self.path} was taught with the backbone {saved['backbone']!r}, which is not "
+                    "built by name: hand it over as backbone=…"
+                )
             backbone = backbones.build(
                 backbone or saved["backbone"],
-                at=saved["at"] if backbone in (None, saved["backbone"]) else None,
-                weights=options.get("weights", saved["weights"]),
-                precision=saved["precision"],
+                at=options.get("at", saved["at"] if same else None),
+                weights=options.get("weights", saved["weights"] if same else None),
+                precision=options.get("precision", saved["precision"]),
                 threads=threads,
             )
         if backbone.key != saved["G"]:
+            hint = ""
+            if saved["keep_images"]:
+                hint = "; reread=True teaches it anew from the kept images"
             if not reread:
                 raise BadState(
                     f"{self.path} was taught with another backbone ({saved['backbone']} at "
-                    f"{saved['at']}, or other weights): its features do not fit"
-                    + ("; reread=True teaches it anew from the kept images" if saved["keep_images"]
-                       else "")
-                )  # fmt: skip
-            if not saved["keep_images"]:
+                    f"{saved['at']}, or other weights): its features do not fit{hint}"
+                )
+            if not saved["keep_images"] or self.readonly:
                 raise BadState("no images were kept, so they cannot be read again")
         super().__init__(backbone=backbone, **{name: saved[name] for name in REMEMBERED})
         self._spec["weights"] = saved["weights"]
 
+    def _note_circumstances(self) -> None:
+        saved, now = self._journal.meta("circumstances"), checkpoint.circumstances()
+        if saved is not None and checkpoint.differences(saved):
+            changed = "; ".join(checkpoint.differences(saved))
+            warnings.warn(f"not exact: {changed}", NotExact, stacklevel=5)
+        if saved != now:
+            self._journal.set_meta("circumstances", now)
+
+    def _tidy(self) -> None:
+        """Finish what a killed process had begun: forgetting, and removing old files."""
+        if self._journal.contains("forget"):
+            self._checkpoint(purge=True)
+        self._remove_old_files()
+
     # ---- recovering -------------------------------------------------------------------------
 
-    def _recover(self, before: int | None) -> None:
+    def _recover(self, before: int | None = None) -> None:
         """Load the newest checkpoint (before an entry, if given) and replay the journal."""
-        position = 0
-        found = [c for c in self._journal.checkpoints() if before is None or c[0] < before]
-        if found:
-            position, file = found[0]
-            tensors, document = checkpoint.read(self.path / file)
-            changed = checkpoint.differences(document["circumstances"])
-            if changed and before is None:
-                warnings.warn(f"not exact: {'; '.join(changed)}", NotExact, stacklevel=4)
-            self._become(tensors, document["spec"])
+        if self.readonly:
+            for _ in range(20):  # a writer may remove a checkpoint between its name and its content
+                try:
+                    with self._journal.reading():
+                        self._rebuild(self._starts(before)[:1])
+                    return
+                except BadState:
+                    time.sleep(0.05)
+        with self._journal.reading():
+            self._rebuild(self._starts(before))
+
+    def _starts(self, before: int | None) -> list[tuple[int, str | None]]:
+        """Where replaying can begin, best first: the checkpoints, then the very beginning."""
+        found: list[tuple[int, str | None]] = [
+            c for c in self._journal.checkpoints() if before is None or c[0] < before
+        ]
+        return found + ([(0, None)] if self._journal.reaches(0) else [])
+
+    def _rebuild(self, starts: Sequence[tuple[int, str | None]]) -> None:
+        problems: list[BadState] = []
+        for position, file in starts:
+            try:
+                self._load(position, file)
+                break
+            except BadState as error:
+                problems.append(error)
         else:
-            self._become(self._fresh_state(), {"names": [], "known": []})
-        self._position = position
-        self._since_checkpoint = 0
+            raise problems[0] if problems else BadState(f"{self.path} has lost its checkpoints")
+        self._position = self._checkpoint_position = position
+        self._samples_since = 0
         for entry in self._journal.since(position):
             self._replay(entry)
-            self._position = entry.seq
-            self._since_checkpoint += 1
-        oldest = self._journal.checkpoints()[-1][0] if self._journal.checkpoints() else 0
         self._recent.clear()
-        self._recent.extend(
-            e.seq for e in self._journal.since(oldest) if e.kind == "learn" and e.fate == "kept"
-        )
+        self._recent.extend(self._journal.latest_samples(UNDO_WINDOW))
+        if problems:
+            warnings.warn(f"{problems[0]}; repaired from the journal", Repaired, stacklevel=6)
+            self._checkpoint_position = -LONGEST_JOURNAL  # a sound one is due
 
-    def _fresh_state(self) -> dict[str, Tensor]:
-        arguments: dict[str, Any] = {name: self._spec[name] for name in REMEMBERED}
-        return StreamClassifier(backbone=self.backbone, **arguments).learner.state()
+    def _load(self, position: int, file: str | None) -> None:
+        if file is None:
+            arguments: dict[str, Any] = {name: self._spec[name] for name in REMEMBERED}
+            fresh = StreamClassifier(backbone=self.backbone, **arguments)
+            self._become(fresh.learner.state(), {"names": [], "known": [], "taught": []})
+            return
+        tensors, document = checkpoint.read(self.path / file)
+        spec = document["spec"]
+        if spec["position"] != position or spec["G"] != self.backbone.key:
+            raise BadState(f"{file} does not belong to this place in the journal")
+        self._become(tensors, spec)
 
     def _become(self, tensors: dict[str, Tensor], spec: dict[str, Any]) -> None:
         self.learner.load_state(tensors)
         self._names = list(spec["names"])
         self._numbers = {label: number for label, number in spec["known"]}  # noqa: C416
+        self.taught = {label: count for label, count in spec["taught"]}  # noqa: C416
 
     def _replay(self, entry: Entry) -> None:
-        if entry.fate != "kept":
-            return
-        if entry.kind != "learn":
-            getattr(StreamClassifier, entry.kind)(self, **entry.arguments)
-            return
-        z = torch.frombuffer(bytearray(entry.z or b""), dtype=torch.float32)
-        try:
-            super().learn_feature(z.reshape(self.backbone.F.z_shape), entry.arguments["label"])
-        except Refused:  # written but not yet marked when the process died
-            if not self.readonly:
-                self._journal.refuse(entry.seq)
+        if entry.fate == "kept":
+            if entry.kind == "learn":
+                z = torch.frombuffer(bytearray(entry.z or b""), dtype=torch.float32)
+                # refused again, as it was when it came: only the mark had not been written
+                with suppress(Refused):
+                    self._learn(z.reshape(self.backbone.F.z_shape), entry.arguments["label"])
+            else:
+                self._apply(entry.kind, entry.arguments)
+        self._position = entry.seq
 
     def _reread(self) -> None:
-        """Teach everything anew from the kept images with the present backbone."""
-        self._become(self._fresh_state(), {"names": [], "known": []})
-        for _, label, image in self._journal.images():
-            super().learn_feature(self.features([image])[0], label)
-        self._position = self._journal.last()
-        self._journal.set_meta("options", {**self._spec, "keep_images": True, "given": []})
-        self._checkpoint(forget=True)
+        """Teach everything anew from the kept images with the present backbone, all or nothing."""
+        self._load(0, None)
+        self._samples_since = 0
+        for _, label, image in self._journal.images("image"):
+            with suppress(Refused):
+                self._learn(self.features([image])[0], label)
+        self._position = self._journal.last
+        options = {**self._spec, "keep_images": True}
+        self._checkpoint(purge=True, meta={"options": options})
 
     # ---- teaching ---------------------------------------------------------------------------
 
@@ -228,89 +332,173 @@ class DurableClassifier(StreamClassifier):
         With an idempotency ``key``, a repeated call is recognised and learned only once.
         """
         label = check_label(label)
-        known = self._known(key)
+        known = self.seq_of(key)
         if known is not None:
             return known
         z = self.features([image])[0]
-        return self.learn_feature(z, label, key=key, image=self._encoded(image))
+        kept = {"image": _png(image)} if self.keep_images else None
+        return self._outcome(Lesson(z, label, key, kept))
 
-    def learn_feature(  # type: ignore[override]
-        self, z: Tensor, label: Label, *, key: str | None = None, image: bytes | None = None
-    ) -> int:
-        label = check_label(label)
+    def learn_feature(self, z: Tensor, label: Label, *, key: str | None = None) -> int:  # type: ignore[override]
+        """Learn from a feature that ``features`` made; returns its sequence number."""
+        if self.keep_images:
+            raise BadSetting("this directory keeps images: teach it images, not features")
+        return self._outcome(Lesson(z, label, key))
+
+    def _outcome(self, lesson: Lesson) -> int:
+        (outcome,) = self.learn_lessons([lesson])
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.seq
+
+    def learn_lessons(self, lessons: Sequence[Lesson], *, ask: bool = False) -> list[Outcome]:
+        """Learn several samples in this order with one disk flush for all of them.
+
+        A refused one carries its error and leaves the others alone; ``JournalFull`` means that
+        none was learned. ``ask`` adds what the classifier would have answered before each.
+        """
         self._writable()
+        lessons = [Lesson(self._own(n.z), check_label(n.label), n.key, n.images) for n in lessons]
         with deferred_interrupt():
-            known = self._known(key)
-            return known if known is not None else self._learn_and_keep(z, label, key, image)
+            written: list[tuple[int, bool]] = []  # (seq, new)
+            for lesson in lessons:
+                known = self.seq_of(lesson.key)
+                if known is not None:
+                    written.append((known, False))
+                    continue
+                raw = lesson.z.numpy().tobytes()
+                seq = self._journal.add(
+                    "learn", {"label": lesson.label}, raw, key=lesson.key, images=lesson.images
+                )
+                written.append((seq, True))
+            if self.durable == "each":
+                self._flush_or_discard()
+            return [
+                self._learn_written(lesson, seq, ask) if new else Outcome(seq, repeated=True)
+                for lesson, (seq, new) in zip(lessons, written, strict=True)
+            ]
 
-    def _learn_and_keep(self, z: Tensor, label: Label, key: str | None, image: bytes | None) -> int:
-        """First into the journal, then into the learner: a crash between the two loses nothing."""
-        if self.durable == "batch":
-            self._journal.begin_batch()
-        raw = z.detach().cpu().contiguous().float().numpy().tobytes()
-        seq = self._journal.append("learn", {"label": label}, raw, key=key, image=image)
+    def _learn_written(self, lesson: Lesson, seq: int, ask: bool) -> Outcome:
+        """The journal has it; now the learner. A crash between the two loses nothing."""
+        guess, error = None, None
         try:
-            super().learn_feature(z, label)
-        except BaseException:
-            self._journal.refuse(seq)
-            raise
-        finally:
-            self._position = seq
-        self._recent.append(seq)
+            guess = self.predict_feature(lesson.z) if ask else None
+            self._learn(lesson.z, lesson.label)
+            self._recent.append(seq)
+        except Exception as raised:
+            error = raised
+            self._refuse(seq, raised)
+        self._position = seq
         self._after_entry()
-        return seq
+        return Outcome(seq, guess=guess, error=error)
 
-    def _known(self, key: str | None) -> int | None:
+    def _learn(self, z: Tensor, label: Label) -> None:
+        # its own aligned storage, live and replayed alike: the bits of products depend on it
+        super().learn_feature(z.clone(), label)
+        self.taught[label] = self.taught.get(label, 0) + 1
+        self._samples_since += 1
+
+    def _own(self, z: Tensor) -> Tensor:
+        """The feature as the journal keeps it; what could never be learned stops here."""
+        z = z.detach().to("cpu", torch.float32).contiguous()
+        if tuple(z.shape) != self.backbone.F.z_shape:
+            raise Refused(f"a feature has shape {self.backbone.F.z_shape}, not {tuple(z.shape)}")
+        if not bool(torch.isfinite(z).all()):
+            raise Refused("the feature is not finite; nothing was learned")
+        return z
+
+    def _refuse(self, seq: int, reason: Exception) -> None:
+        self._journal.refuse(seq)
+        if self.durable == "batch":
+            return
+        try:
+            self._flush_or_discard()
+        except JournalFull:
+            # Refused is refused again on replay; anything else might then be learned
+            if not isinstance(reason, Refused):
+                self._broken = f"sample {seq} failed ({reason}) and the disk is full"
+
+    def seq_of(self, key: str | None) -> int | None:
+        """The sequence number a key was learned under, or None."""
         return self._journal.seq_of(key) if key is not None else None
 
-    def _encoded(self, image: object) -> bytes | None:
-        if not self.keep_images:
-            return None
-        file = io.BytesIO()
-        Image.fromarray(images.rgb(image)).save(file, "PNG")  # lossless: the same feature again
-        return file.getvalue()
-
-    def _after_entry(self) -> None:
-        """Flush a due batch; checkpoint when the undo window has passed and it is cheap enough."""
-        now = time.monotonic()
-        self._since_checkpoint += 1
-        if self.durable == "batch" and (
-            self._since_checkpoint % BATCH_ENTRIES == 0 or now - self._flush_time > BATCH_SECONDS
-        ):
-            self.flush()
-        if self._since_checkpoint < UNDO_WINDOW:
-            return
-        # at most a twentieth of the time goes into checkpoints, however large the memory is
-        affordable = now - self._checkpoint_time >= 20 * self._checkpoint_seconds
-        if affordable or self._since_checkpoint >= LONGEST_JOURNAL:
-            self._checkpoint()
+    # ---- safety -----------------------------------------------------------------------------
 
     def flush(self) -> None:
         """Make everything learned so far durable (only "batch" ever has something pending)."""
         self._journal.flush()
         self._flush_time = time.monotonic()
 
-    def _checkpoint(self, *, forget: bool = False) -> None:
-        """Write the state; keep one older checkpoint, so that the last samples can be undone."""
+    def _flush_or_discard(self) -> None:
+        try:
+            self._journal.flush()
+        except BaseException:
+            self._journal.discard()
+            raise
+
+    def _after_entry(self) -> None:
+        """Flush a due batch; checkpoint when the undo window has passed and it is cheap enough."""
+        now = time.monotonic()
+        if self.durable == "batch" and (
+            self._position % BATCH_ENTRIES == 0 or now - self._flush_time > BATCH_SECONDS
+        ):
+            self.flush()
+        # at most a twentieth of the time goes into checkpoints, however large the memory is
+        affordable = now - self._checkpoint_time >= 20 * self._checkpoint_seconds
+        overdue = self._position - self._checkpoint_position >= LONGEST_JOURNAL
+        if overdue or (affordable and self._samples_since >= UNDO_WINDOW):
+            with suppress(JournalFull):  # the journal holds everything: try again later
+                self._checkpoint()
+
+    def _checkpoint(self, *, purge: bool = False, meta: Mapping[str, Any] | None = None) -> None:
+        """Write the state; keep older ones as far as the latest samples need them to be undone."""
         start = time.monotonic()
         self._journal.flush()
-        kept = self._journal.checkpoints()
-        drop_before = self._position if forget else (kept[0][0] if kept else 0)
+        base, keep = (self._position, []) if purge else self._needed()
         file = f"checkpoint-{self._position:012d}.verse"
+        # if anything fails below, the next attempt comes later
+        self._checkpoint_seconds, self._checkpoint_time = RETRY_SECONDS / 20, start
+        before, self._checkpoint_position = self._checkpoint_position, self._position
         try:
             checkpoint.write(self.path / file, self.learner.state(), self.spec())
-        except OSError as error:
-            if forget:
-                raise JournalFull(f"cannot write {file}: {error}") from error
-            return  # the journal holds everything; try again later
-        self._journal.record_checkpoint(self._position, file, drop_before=drop_before)
-        listed = {name for _, name in self._journal.checkpoints()}
-        for old in self.path.glob("checkpoint-*.verse"):
-            if old.name not in listed:
-                old.unlink()
-        self._since_checkpoint = 0
+            self._journal.record_checkpoint(
+                self._position, file, keep=keep, drop_through=base, meta=meta
+            )
+        except (OSError, JournalFull) as error:
+            self._checkpoint_position = max(before, self._position - LONGEST_JOURNAL + UNDO_WINDOW)
+            raise JournalFull(f"cannot write {file} ({error}): free some disk space") from error
+        self._remove_old_files()
+        if purge:
+            self._recent.clear()
+            self._wipe()
+        self._samples_since = 0
         self._checkpoint_time = time.monotonic()
         self._checkpoint_seconds = self._checkpoint_time - start
+
+    def _needed(self) -> tuple[int, list[int]]:
+        """(position to begin an undo from, checkpoints to keep): the newest that lies behind the
+        undo window, and the one after it, which is the next to fall behind."""
+        positions = sorted(p for p, _ in self._journal.checkpoints())
+        if self._journal.reaches(0) and 0 not in positions:
+            positions.insert(0, 0)
+        behind = [p for p in positions if self._journal.samples_after(p) >= UNDO_WINDOW]
+        base = behind[-1] if behind else positions[0]
+        later = [p for p in positions if base < p < self._position]
+        return base, [base, *later[:1]]
+
+    def _wipe(self) -> None:
+        for _ in range(100):  # a reader at work holds the old log for a moment
+            if self._journal.wipe_log():
+                return
+            time.sleep(0.05)
+        raise JournalFull("a reader holds on to the old log: close it, then open this again")
+
+    def _remove_old_files(self) -> None:
+        listed = {name for _, name in self._journal.checkpoints()}
+        for old in [*self.path.glob("checkpoint-*.verse"), *self.path.glob(".*.part")]:
+            if old.name not in listed:
+                with suppress(OSError):
+                    old.unlink()
 
     # ---- changing one's mind ----------------------------------------------------------------
 
@@ -321,71 +509,160 @@ class DurableClassifier(StreamClassifier):
         if seq is None and self._recent:
             seq = self._recent[-1]
         if seq is None or seq not in self._recent:
-            raise BadSetting(
-                f"sample {seq} is not among the last {UNDO_WINDOW}: it cannot be undone"
+            raise TooLate(
+                f"sample {seq} cannot be undone: it is not among the last {UNDO_WINDOW}, was "
+                "undone already, or a class was forgotten since"
             )
-        entry = next(e for e in self._journal.since(seq - 1) if e.seq == seq)
-        self._journal.undo(seq)
-        self._recover(seq)
-        label: Label = entry.arguments["label"]
+        label: Label = self._journal.entry(seq).arguments["label"]
+        with deferred_interrupt():
+            self._journal.undo(seq)
+            self._recover(seq)
         return label
 
     def forget(self, label: Label) -> int:
         """Retire a class for good: its samples leave memory, journal and old checkpoints.
 
         Weights shared with other classes are not unlearned. Samples before this moment can no
-        longer be undone.
+        longer be undone. An error after the class is retired means that the files are not wiped
+        yet; opening the directory again does it.
         """
-        removed: int = self._structural("forget", {"label": label})
-        self._journal.drop_images(label)
-        self._checkpoint(forget=True)
-        self._journal.wipe_log()
-        self._recent.clear()
+        self._number(label)
+        removed: int = self._structural("forget", {"label": label}, (label, None))
+        with deferred_interrupt():
+            self._checkpoint(purge=True)
         return removed
 
     def rename(self, label: Label, new: Label) -> None:
-        self._structural("rename", {"label": label, "new": new})
+        """Give a class another label."""
+        self._number(label)
+        if check_label(new) in self._numbers:
+            raise BadLabel(f"there is a class {new!r} already: merge them instead")
+        self._structural("rename", {"label": label, "new": new}, (label, new))
 
     def merge(self, label: Label, into: Label) -> int:
-        moved: int = self._structural("merge", {"label": label, "into": into})
+        """Two labels are one class: what is remembered of ``label`` becomes ``into``."""
+        self._number(label)
+        self._number(into)
+        if label == into:
+            raise BadSetting("a class cannot be merged into itself")
+        moved: int = self._structural("merge", {"label": label, "into": into}, (label, into))
         return moved
 
     def consolidate(self) -> None:
-        self._structural("consolidate", {})
+        """Deferred learning of the methods that have it."""
+        self._structural("consolidate", {}, None)
 
-    def _structural(self, kind: str, arguments: dict[str, Any]) -> Any:
-        """Do something that is not a sample, then write it down; all of it or nothing."""
+    def _structural(
+        self, kind: str, arguments: dict[str, Any], relabel: tuple[Label, Label | None] | None
+    ) -> Any:
+        """Write down something that is not a sample, then do it."""
         self._writable()
-        before, spec = {k: v.clone() for k, v in self.learner.state().items()}, self.spec()
-        result = getattr(StreamClassifier, kind)(self, **arguments)
-        try:
-            self._position = self._journal.append(kind, arguments)
-            self.flush()
-        except BaseException:
-            self._become(before, spec)
-            raise
-        self._since_checkpoint += 1
-        return result
+        self.flush()
+        with deferred_interrupt():
+            seq = self._journal.add(kind, arguments)
+            if relabel is not None:
+                self._journal.relabel_images(*relabel)
+            self._flush_or_discard()
+            try:
+                result = self._apply(kind, arguments)
+            except BaseException:  # perhaps half done
+                self._journal.refuse(seq)
+                self._flush_or_discard()
+                self._recover()
+                raise
+            self._position = seq
+            return result
+
+    def _apply(self, kind: str, arguments: dict[str, Any]) -> Any:
+        """Do what an entry says. After an undo its class may never have come: then it means
+        nothing, or merging into that class is renaming."""
+        if kind == "consolidate":
+            return super().consolidate()
+        label: Label = arguments["label"]
+        if label not in self._numbers:
+            return 0
+        if kind == "forget":
+            self._names[self._numbers[label]] = ""  # the name goes too
+            del self.taught[label]
+            return super().forget(label)
+        new: Label = arguments["new" if kind == "rename" else "into"]
+        if kind == "rename" or new not in self._numbers:
+            self.taught[new] = self.taught.pop(label)
+            return super().rename(label, new)
+        self.taught[new] += self.taught.pop(label)
+        return super().merge(label, new)
 
     def _writable(self) -> None:
         if self.readonly:
             raise BadSetting("opened with readonly=True: it answers, but does not learn")
+        if self._broken:
+            raise BadState(f"{self._broken}: open the directory again")
 
-    # ---- closing ----------------------------------------------------------------------------
+    # ---- looking, closing -------------------------------------------------------------------
+
+    def spec(self) -> dict[str, Any]:
+        """What rebuilds this classifier, besides the tensors of its learner."""
+        place = {"position": self._position, "taught": list(self.taught.items())}
+        return super().spec() | place
+
+    @property
+    def undoable(self) -> list[int]:
+        """Sequence numbers that ``undo`` takes, oldest first."""
+        return list(self._recent)
+
+    def thumbnails(self) -> dict[int, tuple[Label, bytes]]:
+        """Sequence number → (label, JPEG) of the small pictures that were kept."""
+        return {seq: (label, jpeg) for seq, label, jpeg in self._journal.images("thumbnail")}
 
     def refresh(self) -> None:
         """Catch up with what a writer in another process has learned (readers only)."""
-        self._recover(None)
+        version = self._journal.version()
+        if version != self._version:
+            self._version = version
+            self._recover()
 
     def close(self) -> None:
-        """Checkpoint and release the directory. Not closing loses nothing, only time at opening."""
-        if not self.readonly and self._since_checkpoint:
-            self._checkpoint()
-        self._journal.close()
-        self._lock.release()
+        """Checkpoint and release the directory. Not closing loses nothing, only time at opening
+        (with ``durable="batch"``: call ``flush`` or ``close``)."""
+        try:
+            if not self.readonly and not self._broken:
+                self.flush()
+                if self._position > self._checkpoint_position:
+                    with suppress(JournalFull):
+                        self._checkpoint()
+        finally:
+            self._journal.close()
+            if self._lock is not None:
+                self._lock.release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _locked(path: Path) -> filelock.BaseFileLock:
+    """The directory, made if new (and its name flushed to disk), and locked for one writer."""
+    if not path.exists():
+        path.mkdir(parents=True)
+        parent = os.open(path.absolute().parent, os.O_RDONLY)
+        try:
+            os.fsync(parent)
+        finally:
+            os.close(parent)
+    lock = filelock.FileLock(path / "lock", thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise Locked(
+            f"{path} is open for writing in another process: close that first, or open with "
+            "readonly=True"
+        ) from None
+    return lock
+
+
+def _png(image: object) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(images.rgb(image)).save(file, "PNG")  # lossless: the same feature again
+    return file.getvalue()

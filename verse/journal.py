@@ -1,8 +1,10 @@
 """The journal of a durable classifier: what was done, in order, each entry safe before it counts.
 
-SQLite in write-ahead mode holds the entries; a commit is on disk when it returns. Every entry
-carries a checksum of its own, and a high-water mark beside the database tells when entries that
-were acknowledged are missing (SQLite alone takes a damaged log for a shorter one).
+SQLite in write-ahead mode holds the entries: a commit is on disk when it returns, several entries
+in one commit share one flush, and a log that was cut in the middle of a commit counts as if that
+commit had never begun. What SQLite does not notice is noticed here: every row carries a checksum,
+entries have no gaps, and a high-water mark beside the database tells when acknowledged entries are
+missing (SQLite takes a damaged log for a shorter one).
 """
 
 from __future__ import annotations
@@ -12,25 +14,33 @@ import json
 import os
 import sqlite3
 import struct
-from collections.abc import Iterator
-from contextlib import suppress
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from verse.types import BadState, VerseError
 
+FORMAT = 1
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum BLOB);
 CREATE TABLE IF NOT EXISTS entries (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, arguments TEXT NOT NULL,
-    z BLOB, fate TEXT NOT NULL DEFAULT 'kept', checksum BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
+    z BLOB, fate TEXT NOT NULL, checksum BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS keys (
+    key BLOB PRIMARY KEY, seq INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS keys_by_seq ON keys (seq);
 CREATE TABLE IF NOT EXISTS checkpoints (position INTEGER PRIMARY KEY, file TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS images (seq INTEGER PRIMARY KEY, label TEXT NOT NULL, image BLOB);
+CREATE TABLE IF NOT EXISTS images (
+    seq INTEGER NOT NULL, kind TEXT NOT NULL, label TEXT NOT NULL, image BLOB NOT NULL,
+    crc INTEGER NOT NULL, PRIMARY KEY (seq, kind));
+CREATE INDEX IF NOT EXISTS images_by_label ON images (kind, label, seq);
 """
-KEYS_KEPT = 10_000  # idempotency keys outlive their entries, but not for ever
+KEYS_KEPT = 1_000_000  # idempotency keys outlive their entries, but not for ever
+THUMBNAILS = 12  # kept of each class
+Statement = tuple[str, tuple[Any, ...]]
 
 
 class JournalFull(VerseError):
@@ -48,212 +58,325 @@ class Entry:
     fate: str
 
 
-def _checksum(kind: str, arguments: str, z: bytes | None) -> bytes:
+def checksum(*parts: object) -> bytes:
+    """Sixteen bytes over the parts and their lengths.
+
+    >>> checksum("ab", "c") == checksum("a", "bc")
+    False
+    """
     digest = hashlib.blake2b(digest_size=16)
-    for part in (kind.encode(), arguments.encode(), z or b""):
-        digest.update(struct.pack("<Q", len(part)))
-        digest.update(part)
+    for part in parts:
+        raw = part if isinstance(part, bytes) else repr(part).encode()
+        digest.update(struct.pack("<Q", len(raw)))
+        digest.update(raw)
     return digest.digest()
 
 
 class Journal:
-    """The entries, keys and checkpoint list of one directory.
+    """The entries, idempotency keys, images and checkpoint list of one directory.
+
+    ``add`` collects entries, ``flush`` makes them durable together or raises ``JournalFull``.
 
     >>> import tempfile
     >>> journal = Journal(Path(tempfile.mkdtemp()) / "journal.sqlite")
-    >>> journal.append("learn", {"label": "mug"}, b"z")
+    >>> journal.add("learn", {"label": "mug"}, b"z", key="request 1")
     1
-    >>> [entry.kind for entry in journal.since(0)]
-    ['learn']
+    >>> journal.flush()
+    >>> [entry.kind for entry in journal.since(0)], journal.seq_of("request 1")
+    (['learn'], 1)
     >>> journal.close()
     """
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
-        self.path = path
-        address = f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rwc'}"
+        self.path, self.readonly = path, readonly
+        self._pending: list[Statement] = []
+        self._pending_entries: dict[int, Entry] = {}
+        self._pending_keys: dict[bytes, int] = {}
+        self._mark = _Mark(path.with_name("acknowledged"), readonly)
         try:
-            # one writer thread at a time by contract; it need not be the one that opened
-            self._db = sqlite3.connect(
-                address, uri=True, isolation_level=None, check_same_thread=False, timeout=10
+            acknowledged = self._mark.read()  # before the entries: a writer may add meanwhile
+            self._db = self._connect()
+        except BaseException:
+            self._mark.close()
+            raise
+        try:
+            self._verify(acknowledged)
+            self._next = self._last_written() + 1
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        mode = "mode=ro" if self.readonly else "mode=rwc"
+        if self.readonly and not os.access(self.path.parent, os.W_OK):
+            mode += "&immutable=1"  # nobody can be writing, and no lock file can be made
+        try:
+            # one thread at a time by contract; it need not be the one that opened
+            db = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?{mode}",
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
+                timeout=10,
             )
-            if not readonly:
-                self._db.execute("PRAGMA journal_mode=WAL")
-                self._db.execute("PRAGMA synchronous=FULL")
-                self._db.execute("PRAGMA secure_delete=ON")  # forgotten means gone from the file
-                self._db.executescript(SCHEMA)
+        except sqlite3.Error as error:
+            raise BadState(f"cannot open the journal {self.path}: {error}") from error
+        try:
+            found = db.execute("PRAGMA user_version").fetchone()[0]
+            if found > FORMAT:
+                raise BadState(
+                    f"{self.path} has format {found}, this program reads up to {FORMAT}: upgrade"
+                )
+            db.create_function("image_crc", 3, _image_crc, deterministic=True)
+            if not self.readonly:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("PRAGMA synchronous=FULL")
+                db.execute("PRAGMA secure_delete=ON")  # forgotten means gone from the file
+                db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
+        except sqlite3.OperationalError as error:
+            db.close()
+            raise JournalFull(f"cannot open the journal {self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise BadState(f"cannot open the journal {path.name}: {error}") from error
-        self._mark = None if readonly else self._open_mark()
-        self._in_batch = False
-        self._verify(readonly)
+            db.close()
+            raise _damaged(str(error)) from error
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     # ---- damage -----------------------------------------------------------------------------
 
-    def _open_mark(self) -> int:
-        return os.open(self.path.with_name("acknowledged"), os.O_RDWR | os.O_CREAT, 0o644)
-
-    def _verify(self, readonly: bool) -> None:
+    def _verify(self, acknowledged: int) -> None:
         try:
-            verdict = self._db.execute("PRAGMA quick_check").fetchone()[0]
+            verdict = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise _damaged(verdict)
+            for key, seq, crc in self._db.execute("SELECT key, seq, crc FROM keys"):
+                if zlib.crc32(key, seq) != crc:
+                    raise _damaged(f"the key of entry {seq}")
+            last = self._last_written()
         except sqlite3.DatabaseError as error:
-            raise BadState(f"the journal is damaged: {error}; restore a backup") from error
-        if verdict != "ok":
-            raise BadState(f"the journal is damaged: {verdict}; restore a backup")
-        if readonly:
-            return
-        assert self._mark is not None
-        raw = os.pread(self._mark, 8, 0)
-        acknowledged = struct.unpack("<Q", raw)[0] if len(raw) == 8 else 0
-        if acknowledged > self.last():
-            raise BadState(
-                f"the journal ends at entry {self.last()} but entry {acknowledged} was "
-                "acknowledged: the log on disk is damaged; restore a backup"
-            )
+            raise _damaged(str(error)) from error
+        if acknowledged > last:
+            raise _damaged(f"it ends at entry {last}, but entry {acknowledged} was acknowledged")
 
-    def last(self) -> int:
-        """The number of the newest entry ever written."""
+    def _last_written(self) -> int:
+        """The newest entry ever written, also if it was dropped since."""
         row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name='entries'").fetchone()
         return int(row[0]) if row else 0
 
     # ---- writing ----------------------------------------------------------------------------
 
-    def append(
+    @property
+    def last(self) -> int:
+        """The number of the newest entry, pending ones included."""
+        return self._last_written() if self.readonly else self._next - 1
+
+    def add(
         self,
         kind: str,
         arguments: dict[str, Any],
         z: bytes | None = None,
         *,
         key: str | None = None,
-        image: bytes | None = None,
+        images: Mapping[str, bytes] | None = None,
     ) -> int:
-        """Write one entry; it is on disk on return, or on ``flush`` inside a batch."""
-        text = json.dumps(arguments, sort_keys=True)
-        try:
-            if not self._in_batch:
-                self._db.execute("BEGIN IMMEDIATE")
-            cursor = self._db.execute(
-                "INSERT INTO entries (kind, arguments, z, checksum) VALUES (?, ?, ?, ?)",
-                (kind, text, z, _checksum(kind, text, z)),
+        """One more entry for the next ``flush``; returns its number."""
+        seq, self._next = self._next, self._next + 1
+        entry = Entry(seq, kind, arguments, z, "kept")
+        self._pending_entries[seq] = entry
+        self._pending.append(("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", _row(entry)))
+        if key is not None:
+            short = _short(key)
+            self._pending_keys[short] = seq
+            self._pending.append(
+                ("INSERT INTO keys VALUES (?, ?, ?)", (short, seq, zlib.crc32(short, seq)))
             )
-            seq = int(cursor.lastrowid or 0)
-            if key is not None:
-                self._db.execute("INSERT INTO keys VALUES (?, ?)", (key, seq))
-            if image is not None:
-                label = json.dumps(arguments["label"])
-                self._db.execute("INSERT INTO images VALUES (?, ?, ?)", (seq, label, image))
-            if not self._in_batch:
-                self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._roll_back()
-            raise JournalFull(
-                f"cannot write the journal ({error}): nothing was learned, everything before is "
-                "safe; free some disk space"
-            ) from error
-        if not self._in_batch:
-            self.acknowledge(seq)
+        for what, image in (images or {}).items():
+            values = (seq, what, json.dumps(arguments["label"]), image)
+            self._pending.append(
+                ("INSERT INTO images VALUES (?1, ?2, ?3, ?4, image_crc(?1, ?3, ?4))", values)
+            )
+        if images and "thumbnail" in images:
+            self._pending.append(_only_newest_thumbnails(arguments["label"]))
         return seq
 
-    def acknowledge(self, seq: int) -> None:
-        """Raise the high-water mark (survives a killed process; needs no flush of its own)."""
-        assert self._mark is not None
-        os.pwrite(self._mark, struct.pack("<Q", seq), 0)
+    def relabel_images(self, label: Any, new: Any) -> None:
+        """With the next ``flush``: images of one label get another, or go if it is None."""
+        old = json.dumps(label)
+        if new is None:
+            self._pending.append(("DELETE FROM images WHERE label=?", (old,)))
+        else:
+            self._pending.append(
+                (
+                    "UPDATE images SET label=?1, crc=image_crc(seq, ?1, image) WHERE label=?2",
+                    (json.dumps(new), old),
+                )
+            )
+            self._pending.append(_only_newest_thumbnails(new))
 
-    def begin_batch(self) -> None:
-        """Following entries become durable together, at ``flush``."""
-        if not self._in_batch:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._in_batch = True
+    def refuse(self, seq: int) -> None:
+        """With the next ``flush``: the learner refused this entry, replaying skips it."""
+        self._pending += [self._fate(seq, "refused"), *_without_images(seq)]
 
     def flush(self) -> None:
-        """Make the batch durable: one disk flush for all its entries."""
-        if self._in_batch:
-            self._in_batch = False
-            try:
-                self._db.execute("COMMIT")
-            except sqlite3.Error as error:
-                self._roll_back()
-                raise JournalFull(
-                    f"cannot write the journal ({error}): the batch is lost"
-                ) from error
-            self.acknowledge(self.last())
+        """Make everything pending durable by one disk flush; on failure it all stays pending."""
+        if not self._pending:
+            return
+        self._write(self._pending)
+        acknowledged = self._next - 1
+        self.discard()
+        self._next = acknowledged + 1
+        self._mark.write(acknowledged)
 
-    def _roll_back(self) -> None:
-        self._in_batch = False
-        with suppress(sqlite3.Error):
-            self._db.execute("ROLLBACK")
+    def discard(self) -> None:
+        """Give up what is pending."""
+        if self._pending_entries:
+            self._next = min(self._pending_entries)
+        self._pending = []
+        self._pending_entries, self._pending_keys = {}, {}
 
-    def _write(self, *statements: tuple[str, tuple[Any, ...]]) -> None:
+    def _write(self, statements: Sequence[Statement]) -> None:
         """Several changes, all or none."""
-        self.flush()
         try:
             self._db.execute("BEGIN IMMEDIATE")
             for statement, values in statements:
                 self._db.execute(statement, values)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
-            self._roll_back()
-            raise JournalFull(f"cannot write the journal ({error}): nothing has changed") from error
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.OperationalError):
+                raise JournalFull(
+                    f"cannot write the journal ({error}): nothing was learned, everything before "
+                    "is safe; free some disk space"
+                ) from error
+            raise _damaged(str(error)) from error
 
-    def refuse(self, seq: int) -> None:
-        """The learner refused this entry: replaying skips it."""
-        if self._in_batch:
-            self._db.execute("UPDATE entries SET fate='refused' WHERE seq=?", (seq,))
-        else:
-            self._write(("UPDATE entries SET fate='refused' WHERE seq=?", (seq,)))
+    def _fate(self, seq: int, fate: str) -> Statement:
+        before = self._pending_entries.get(seq) or self.entry(seq)
+        entry = Entry(seq, before.kind, before.arguments, before.z, fate)
+        if seq in self._pending_entries:
+            self._pending_entries[seq] = entry
+        return "UPDATE entries SET fate=?, checksum=? WHERE seq=?", (fate, _row(entry)[-1], seq)
 
     def undo(self, seq: int) -> None:
         """Strike an entry out, with every checkpoint that contains it."""
+        self.flush()
         self._write(
-            ("UPDATE entries SET fate='undone' WHERE seq=?", (seq,)),
-            ("DELETE FROM checkpoints WHERE position >= ?", (seq,)),
-            ("DELETE FROM images WHERE seq=?", (seq,)),
+            [
+                self._fate(seq, "undone"),
+                *_without_images(seq),
+                ("DELETE FROM checkpoints WHERE position >= ?", (seq,)),
+            ]
         )
 
-    def record_checkpoint(self, position: int, file: str, *, drop_before: int) -> None:
-        """A new checkpoint holds; entries and checkpoints before ``drop_before`` are dropped."""
+    def record_checkpoint(
+        self,
+        position: int,
+        file: str,
+        *,
+        keep: Sequence[int],
+        drop_through: int,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        """A new checkpoint holds. Of the others only ``keep`` stay; old entries are dropped."""
+        kept = ",".join(str(int(p)) for p in keep)
         self._write(
-            ("INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", (position, file)),
-            ("DELETE FROM checkpoints WHERE position < ?", (drop_before,)),
-            ("DELETE FROM entries WHERE seq <= ?", (drop_before,)),
-            ("DELETE FROM keys WHERE seq <= ?", (position - KEYS_KEPT,)),
+            [
+                (f"DELETE FROM checkpoints WHERE position NOT IN ({kept})", ()),
+                ("INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", (position, file)),
+                ("DELETE FROM entries WHERE seq <= ?", (drop_through,)),
+                ("DELETE FROM keys WHERE seq <= ?", (position - KEYS_KEPT,)),
+                *(_meta_row(name, value) for name, value in (meta or {}).items()),
+            ]
         )
 
-    def drop_images(self, label: Any) -> None:
-        self._write(("DELETE FROM images WHERE label=?", (json.dumps(label),)))
+    def wipe_log(self) -> bool:
+        """Fold the log into the database and cut it, so that no old page stays.
 
-    def wipe_log(self) -> None:
-        """Fold the write-ahead log into the database and cut it: no old page stays behind."""
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        False while a reader hinders.
+        """
+        (busy, _, _) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
 
     def set_meta(self, name: str, value: Any) -> None:
-        self._write(("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value))))
+        self._write([_meta_row(name, value)])
 
     # ---- reading ----------------------------------------------------------------------------
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Everything read inside is of one moment, whatever a writer does."""
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("COMMIT")
+
     def meta(self, name: str) -> Any:
-        row = self._db.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
-        return json.loads(row[0]) if row else None
+        row = self._db.execute("SELECT value, checksum FROM meta WHERE name=?", (name,)).fetchone()
+        if row is None:
+            return None
+        if checksum(name, row[0]) != row[1]:
+            raise _damaged(f"its {name}")
+        return json.loads(row[0])
 
     def since(self, position: int) -> Iterator[Entry]:
-        """Entries after a position, in order, each checked."""
-        rows = self._db.execute(
-            "SELECT seq, kind, arguments, z, fate, checksum FROM entries"
-            " WHERE seq > ? ORDER BY seq",
-            (position,),
-        )
-        for seq, kind, arguments, z, fate, checksum in rows:
-            if _checksum(kind, arguments, z) != checksum:
-                raise BadState(f"the journal is damaged at entry {seq}; restore a backup")
-            yield Entry(seq, kind, json.loads(arguments), z, fate)
+        """Every entry after a position, in order, each checked; a missing one is an error."""
+        expected = position + 1
+        rows = self._db.execute("SELECT * FROM entries WHERE seq > ? ORDER BY seq", (position,))
+        for row in rows:
+            entry = _checked(row)
+            if entry.seq != expected:
+                raise _damaged(f"entry {expected} is missing")
+            expected += 1
+            yield entry
+        if expected <= self._last_written():
+            raise _damaged(f"entry {expected} is missing")
 
-    def images(self) -> Iterator[tuple[int, Any, bytes]]:
+    def entry(self, seq: int) -> Entry:
+        row = self._db.execute("SELECT * FROM entries WHERE seq=?", (seq,)).fetchone()
+        if row is None:
+            raise BadState(f"there is no entry {seq}")
+        return _checked(row)
+
+    def reaches(self, position: int) -> bool:
+        """Are all entries after this position still here?"""
+        first = self._db.execute("SELECT min(seq) FROM entries").fetchone()[0]
+        return position >= (self._last_written() if first is None else first - 1)
+
+    def samples_after(self, position: int) -> int:
+        """How many learned samples, not undone, come after a position."""
+        query = "SELECT count(*) FROM entries WHERE seq > ? AND kind='learn' AND fate='kept'"
+        return int(self._db.execute(query, (position,)).fetchone()[0])
+
+    def latest_samples(self, n: int) -> list[int]:
+        """Numbers of the latest learned samples that were not undone, oldest first."""
+        query = "SELECT seq FROM entries WHERE kind='learn' AND fate='kept' ORDER BY seq DESC"
+        return [seq for (seq,) in self._db.execute(f"{query} LIMIT ?", (n,))][::-1]
+
+    def contains(self, kind: str) -> bool:
+        return (
+            self._db.execute("SELECT 1 FROM entries WHERE kind=?", (kind,)).fetchone() is not None
+        )
+
+    def images(self, kind: str) -> Iterator[tuple[int, Any, bytes]]:
         """Kept images in order of teaching: (seq, label, encoded image)."""
-        for seq, label, image in self._db.execute("SELECT * FROM images ORDER BY seq"):
+        rows = self._db.execute(
+            "SELECT seq, label, image, crc FROM images WHERE kind=? ORDER BY seq", (kind,)
+        )
+        for seq, label, image, crc in rows:
+            if _image_crc(seq, label, image) != crc:
+                raise _damaged(f"the {kind} of entry {seq}")
             yield seq, json.loads(label), image
 
     def seq_of(self, key: str) -> int | None:
         """The entry that was written with this idempotency key."""
-        row = self._db.execute("SELECT seq FROM keys WHERE key=?", (key,)).fetchone()
+        short = _short(key)
+        if short in self._pending_keys:
+            return self._pending_keys[short]
+        row = self._db.execute("SELECT seq FROM keys WHERE key=?", (short,)).fetchone()
         return int(row[0]) if row else None
 
     def checkpoints(self) -> list[tuple[int, str]]:
@@ -262,15 +385,96 @@ class Journal:
             self._db.execute("SELECT position, file FROM checkpoints ORDER BY position DESC")
         )
 
-    def backup(self, target: Path) -> None:
+    def version(self) -> int:
+        """A number that changes when another process has written."""
+        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+    def copy_to(self, target: Path) -> None:
         """A consistent copy, also while the original is being written."""
-        with sqlite3.connect(target) as copy:
+        copy = sqlite3.connect(target)
+        try:
             self._db.backup(copy)
-        copy.close()
+            copy.execute("PRAGMA journal_mode=DELETE")  # one file that needs no log beside it
+        finally:
+            copy.close()
 
     def close(self) -> None:
-        self.flush()
+        """Release the files; what is pending is given up."""
         self._db.close()
-        if self._mark is not None:
-            os.close(self._mark)
-            self._mark = None
+        self._mark.close()
+
+
+class _Mark:
+    """The newest acknowledged entry, in a file of its own: it survives a killed process without a
+    flush, and after a power failure it may lag behind, never lead."""
+
+    def __init__(self, path: Path, readonly: bool) -> None:
+        self.path = path
+        self._file: int | None = None
+        if not readonly or path.exists():
+            flags = os.O_RDONLY if readonly else os.O_RDWR | os.O_CREAT
+            self._file = os.open(path, flags, 0o644)
+
+    def read(self) -> int:
+        raw = os.pread(self._file, 16, 0) if self._file is not None else b""
+        if len(raw) < 16:
+            return 0
+        (seq,) = struct.unpack("<Q", raw[:8])
+        if checksum("acknowledged", seq)[:8] != raw[8:]:
+            raise BadState(
+                f"{self.path} is damaged, so that missing entries would go unnoticed: "
+                "restore a backup, or delete that file to go on regardless"
+            )
+        return int(seq)
+
+    def write(self, seq: int) -> None:
+        assert self._file is not None
+        with suppress(OSError):  # a full disk: the mark lags behind, which is safe
+            os.pwrite(self._file, struct.pack("<Q", seq) + checksum("acknowledged", seq)[:8], 0)
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _damaged(what: str) -> BadState:
+    return BadState(f"the journal is damaged ({what}): restore a backup")
+
+
+def _row(entry: Entry) -> tuple[Any, ...]:
+    text = json.dumps(entry.arguments, sort_keys=True)
+    check = checksum(entry.seq, entry.kind, text, entry.z or b"", entry.fate)
+    return entry.seq, entry.kind, text, entry.z, entry.fate, check
+
+
+def _checked(row: tuple[Any, ...]) -> Entry:
+    seq, kind, text, z, fate, check = row
+    if checksum(seq, kind, text, z or b"", fate) != check:
+        raise _damaged(f"entry {seq}")
+    return Entry(seq, kind, json.loads(text), z, fate)
+
+
+def _short(key: str) -> bytes:
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _image_crc(seq: int, label: str, image: bytes) -> int:
+    return zlib.crc32(image, zlib.crc32(label.encode(), seq))
+
+
+def _meta_row(name: str, value: Any) -> Statement:
+    text = json.dumps(value)
+    return "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, text, checksum(name, text))
+
+
+def _without_images(seq: int) -> list[Statement]:
+    return [("DELETE FROM images WHERE seq=?", (seq,))]
+
+
+def _only_newest_thumbnails(label: Any) -> Statement:
+    return (
+        "DELETE FROM images WHERE kind='thumbnail' AND label=?1 AND seq NOT IN (SELECT seq FROM"
+        " images WHERE kind='thumbnail' AND label=?1 ORDER BY seq DESC LIMIT ?2)",
+        (json.dumps(label), THUMBNAILS),
+    )
