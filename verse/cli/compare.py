@@ -18,17 +18,36 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("recipes", nargs=-1, required=True, metavar="RECIPE...",
-                type=click.Path(path_type=Path))  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1), default=None,
-              help="Runs at the same time, one thread each. [default: one per processor]")  # fmt: skip
-@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True,
-              help="Processes on this machine, or a Ray cluster.")  # fmt: skip
+@click.argument(
+    "recipes", nargs=-1, required=True, metavar="RECIPE...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=None,
+    help="Runs at the same time, one thread each. [default: one per processor]",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Processes on this machine, or a Ray cluster.",
+)
 @click.option("--address", help="Of an existing Ray cluster, as ray.init takes it.")
-@click.option("--results", type=click.Path(path_type=Path), default=Path("results"),
-              show_default=True, help="The folder of finished runs.")  # fmt: skip
-@click.option("--only", multiple=True, metavar="FIELD=VALUE[,VALUE]",
-              help="Only runs with this learner, order, seed, dataset …; may be given again.")  # fmt: skip
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="The folder of finished runs.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="FIELD=VALUE[,VALUE]",
+    help="Only runs with this learner, order, seed, dataset …; may be given again.",
+)
 @click.option("--root", help="The folder that holds the data sets.")
 @click.option("--dry-run", is_flag=True, help="Say what there is to do and do nothing.")
 @json_option

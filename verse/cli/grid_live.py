@@ -36,8 +36,9 @@ class GridLive:
         self._running: dict[str, tuple[float, str, float]] = {}  # task → since, text, share
         self._done, self._failed = self._total - len(missing), 0
         self._console = console()
-        self._live = Live(console=self._console, get_renderable=self._render,
-                          refresh_per_second=2, transient=True)  # fmt: skip
+        self._live = Live(
+            console=self._console, get_renderable=self._render, refresh_per_second=2, transient=True
+        )
 
     def __enter__(self) -> GridLive:
         self._console.print(f"{self._total} runs, {self._done} of them finished before")
@@ -124,13 +125,19 @@ class GridLive:
 
     def _table(self) -> Table:
         columns = sorted({column for _, column in self._scores})
-        table = Table(box=None, pad_edge=False, header_style="bold",
-                      caption="mean Ω_all (μ_all without Offline) so far", caption_justify="left")  # fmt: skip
+        table = Table(
+            box=None,
+            pad_edge=False,
+            header_style="bold",
+            caption="mean Ω_all (μ_all without Offline) so far",
+            caption_justify="left",
+        )
         table.add_column("learner")
         for column in columns:
             table.add_column(column, justify="right")
         for learner in dict.fromkeys(run.learner for run in self._runs.values()):
             cells = [self._scores.get((learner, column), []) for column in columns]
-            table.add_row(learner, *(f"{sum(c) / len(c):.4f} ({len(c)})" if c else ""
-                                     for c in cells))  # fmt: skip
+            table.add_row(
+                learner, *(f"{sum(c) / len(c):.4f} ({len(c)})" if c else "" for c in cells)
+            )
         return table

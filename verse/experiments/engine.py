@@ -1,4 +1,4 @@
-"""What executes tasks: the contract between a grid and the processes or machines that work on it."""
+"""What executes tasks: the contract between a grid and those who work on it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -46,10 +46,8 @@ class LocalEngine:
         """Hand the task to an idle worker."""
         worker = next((w for w in self._workers if w.task is None), None) or self._start()
         worker.task = task
-        try:
+        with suppress(BrokenPipeError):  # it died while idle: wait() finds out and says so
             worker.pipe.send(task)
-        except BrokenPipeError:  # it died while idle: wait() finds out and says so
-            pass
 
     def wait(self, seconds: float) -> Sequence[Report]:
         """Everything the workers sent; a dead worker's task is reported lost."""
