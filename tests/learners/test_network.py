@@ -80,11 +80,10 @@ def plastic(
             module.running_var.uniform_(0.5, 1.5, generator=generator)
             module.weight.data.uniform_(-1.0, 1.5, generator=generator)
             module.bias.data.normal_(0, 0.3, generator=generator)
-    F = Plastic(
+    return Plastic(
         body, Head(d), z_shape=z_shape, channels_last=channels_last, batchnorm=batchnorm,
         precision=precision,
     )  # fmt: skip
-    return F
 
 
 def network(F: Plastic) -> Net:

@@ -23,6 +23,23 @@ def layout_of(F: Plastic, n: int, taps_first: Collection[str] = ()) -> Layout:
     return Layout(body + head, channels_last=F.channels_last, taps_first=taps_first)
 
 
+def _adjacent(a: Tensor, b: Tensor) -> bool:
+    """Does ``b`` lie right behind ``a``, as batches of one gather do?"""
+    return (
+        a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+        and a.is_contiguous()
+        and b.is_contiguous()
+        and a.storage_offset() + a.numel() == b.storage_offset()
+    )
+
+
+def _joined(a: Tensor, b: Tensor) -> Tensor:
+    """Both batches as one, without a copy where they are adjacent."""
+    if _adjacent(a, b):
+        return a.as_strided((a.shape[0] + b.shape[0], *a.shape[1:]), a.stride())
+    return torch.cat((a, b))
+
+
 class Net(Vector):
     """F_θ, with θ = ``data``. Its module's parameters are views of ``data`` (or, for bfloat16
     computation, a rounded copy that ``sync`` refreshes), and their gradients views of ``grad``.
@@ -110,6 +127,7 @@ class Net(Vector):
         self._half_flat = half_grad
         self._body_size = self.layout.slots[-2].offset
         self._body_trains = self._body_size > 0
+        self._bodiless = type(self._body) is nn.Identity and not self._half
         self._weight = self.module.head.weight.data
         self._bias = self.module.head.bias.data
         self._weight_grad = self.layout.slots[-2].view(self.grad)
@@ -178,18 +196,18 @@ class Net(Vector):
         Z = Z.permute(0, 3, 1, 2) if self.channels_last and Z.dim() == 4 else Z
         return Z.to(torch.bfloat16) if self._half else Z
 
-    @torch.no_grad()
     def embed(self, Z: Tensor) -> Tensor:
         """The embedding [n, d] before the head."""
-        e: Tensor = self._body(self._input(Z)).float()
+        if self._bodiless:
+            return Z
+        with torch.no_grad():
+            e: Tensor = self._body(self._input(Z)).float()
         return e
 
-    @torch.no_grad()
     def scores(self, Z: Tensor) -> Tensor:
         """Scores [n, classes]."""
         return torch.addmm(self._bias[: self.n], self.embed(Z), self._weight[: self.n].t())
 
-    @torch.no_grad()
     def gradient(self, Z: Tensor, loss: Loss, *, move_stats: bool = True) -> tuple[Tensor, Tensor]:
         """(loss value, its gradient as a vector). The vector is overwritten by the next call.
 
@@ -207,7 +225,6 @@ class Net(Vector):
 
         return self.body_gradient(Z, at_embedding, move_stats=move_stats)
 
-    @torch.no_grad()
     def body_gradient(
         self, Z: Tensor, loss: Loss, *, move_stats: bool = True
     ) -> tuple[Tensor, Tensor]:
@@ -215,6 +232,8 @@ class Net(Vector):
 
         It leaves the head's part of the vector to the caller.
         """
+        if self._bodiless:
+            return loss(Z)[0], self.grad
         if self.trains_norms:
             self._set_training(True, move_stats)
         try:
@@ -248,7 +267,9 @@ class Net(Vector):
         first moves the running statistics.
         """
         if not self.trains_norms:
-            return self.gradient(torch.cat((Z_a, Z_b)), stacked(loss_a, Z_a.shape[0], loss_b))
+            if _adjacent(Z_b, Z_a):
+                Z_a, loss_a, Z_b, loss_b = Z_b, loss_b, Z_a, loss_a
+            return self.gradient(_joined(Z_a, Z_b), stacked(loss_a, Z_a.shape[0], loss_b))
         value_a, gradient = self.gradient(Z_a, loss_a)
         first = gradient.clone()
         value_b, gradient = self.gradient(Z_b, loss_b, move_stats=False)

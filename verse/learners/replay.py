@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from verse.backbones.plastic import Plastic
@@ -23,6 +22,7 @@ class TinyER(Learner):
 
     ``steps`` > 1 repeats the update with fresh draws (for comparisons at equal compute).
 
+    >>> import torch
     >>> from verse.backbones.plastic import Head
     >>> from verse.memory import Reservoir
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
@@ -56,13 +56,10 @@ class TinyER(Learner):
         self.memory: Memory = memory
 
     def step(self, z: Tensor, y: int) -> None:
-        new = torch.tensor([y], device=self.device)
         if self.steps > 1:
             self.protect(self.theta.data)  # a later update may still be refused
         for _ in range(self.steps):
-            old = self.memory.sample(self.C)
-            _, g = self.theta.gradient(
-                torch.cat((z, old.z)), cross_entropy(torch.cat((new, old.y)))
-            )
+            D = self.memory.sample_with(z, y, self.C)
+            _, g = self.theta.gradient(D.z, cross_entropy(D.y))
             self.descend(g, self.lr, self.clip)
         self.memory.add(z[0], y)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from verse.backbones.plastic import Plastic
@@ -13,7 +12,6 @@ from verse.learners.base import Learner, require
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.semantic import stochastic_ema
-from verse.types import Batch
 
 
 class VERSE(Learner):
@@ -30,6 +28,7 @@ class VERSE(Learner):
     both gradients (None: the literal algorithm, which can diverge). ``predict_with`` is "theta"
     as in the paper, or "phi".
 
+    >>> import torch
     >>> from verse.backbones.plastic import Head
     >>> from verse.memory import ClassBalanced
     >>> F = Plastic(torch.nn.Identity(), Head(4), z_shape=(4,))
@@ -77,19 +76,15 @@ class VERSE(Learner):
 
     def step(self, z: Tensor, y: int) -> None:
         theta, virtual, phi, memory = self.theta, self.virtual, self.phi, self.memory
-        new = Batch(z, torch.tensor([y], device=self.device))
 
-        # the virtual step: θ_v = θ − α ∇ CE(new ∪ D_v; θ)
-        D_v = memory.sample(self.C)
-        loss_v, g = theta.gradient(
-            torch.cat((new.z, D_v.z)), cross_entropy(torch.cat((new.y, D_v.y))), move_stats=False
-        )
+        # the virtual step: θ_v = θ − α ∇ CE(D_v; θ), the new sample in D_v
+        D_v = memory.sample_with(z, y, self.C)
+        loss_v, g = theta.gradient(D_v.z, cross_entropy(D_v.y), move_stats=False)
         virtual.step_from(theta, g, self.alpha * self.clip_scale(g, self.clip))
 
         # the global step: the gradient at θ_v, on memory alone, applied to θ;
         # at the very first sample memory is that sample
-        D_l = memory.sample(self.C) if len(memory) else new
-        D_M = memory.sample(self.C) if len(memory) else new
+        D_l, D_M = memory.samples(self.C, 2) if len(memory) else (D_v, D_v)
         distil = mse(phi.scores(D_l.z), self.lam)
         loss, g = virtual.joint_gradient(D_M.z, cross_entropy(D_M.y), D_l.z, distil)
         self.descend(g, self.beta, self.clip)

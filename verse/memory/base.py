@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from verse.kernels.randomness import Random
+from verse.kernels.scratch import scratch
 from verse.types import BadSetting, BadState, Batch
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -167,6 +168,41 @@ class Memory:
     def sample(self, n: int) -> Batch:
         """min(n, len) different samples, uniformly."""
         return self.rows(self.draw(n))
+
+    def sample_with(self, z: Tensor, y: int, n: int) -> Batch:
+        """The sample (z [1, …], y) and behind it min(n, len) others, uniformly, by one gather.
+
+        Its storage is used again by the next call.
+        """
+        index = self.draw(n)
+        rows = scratch.take("sample_with", (1 + len(index), *z.shape[1:]), z.device)
+        rows[:1] = z
+        self._gather(index, rows[1:])
+        labels = self.fields["y"].new_empty(1 + len(index))
+        labels[0] = y
+        torch.index_select(self.fields["y"], 0, index, out=labels[1:])
+        return Batch(rows, labels)
+
+    def samples(self, n: int, times: int) -> tuple[Batch, ...]:
+        """What ``times`` calls of ``sample`` give, by one gather: the batches lie one behind
+        another. Their storage is used again by the next call."""
+        draws = [self.random.draw(self.length, n) for _ in range(times)]
+        index = torch.from_numpy(np.concatenate(draws)).to(self.fields["y"].device)
+        field = self.fields["z"]
+        rows = scratch.take("samples", (len(index), *field.shape[1:]), field.device)
+        self._gather(index, rows)
+        labels = self.fields["y"].index_select(0, index)
+        k = len(draws[0])
+        return tuple(
+            Batch(rows[i * k : (i + 1) * k], labels[i * k : (i + 1) * k]) for i in range(times)
+        )
+
+    def _gather(self, index: Tensor, out: Tensor) -> None:
+        field = self.fields["z"]
+        if field.dtype == out.dtype:
+            torch.index_select(field, 0, index, out=out)
+        else:
+            out.copy_(field.index_select(0, index))
 
     def all(self) -> Batch:
         """Everything in memory, in slot order."""
