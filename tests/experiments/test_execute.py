@@ -91,8 +91,12 @@ def test_an_interruption_is_kept(toy: Toy, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         execute(run, checkpoint_file=file, watch=stop)
     seen: list[int] = []
-    result = execute(run, checkpoint_file=file, resume=True,
-                     watch=lambda e: seen.append(e.position) if isinstance(e, Learned) else None)  # fmt: skip
+
+    def look(event: object) -> None:
+        if isinstance(event, Learned):
+            seen.append(event.position)
+
+    result = execute(run, checkpoint_file=file, resume=True, watch=look)
     assert seen[0] > 48
     assert result.alpha == execute(run).alpha
 

@@ -43,7 +43,9 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
               help="See verse list backbones.")  # fmt: skip
 @click.option("--at", help="The first plastic layer. [default: the backbone's]")
 @click.option("--weights", help="A file of pretrained weights. [default: the published ones]")
-@click.option("--precision", default="float32", show_default=True, help="Of F: auto, float32, bfloat16.")
+@click.option(
+    "--precision", default="float32", show_default=True, help="Of F: auto, float32, bfloat16."
+)
 @click.option("--batchnorm", default="frozen", show_default=True, help="In F: frozen or train.")
 @click.option("--features", default="float32", show_default=True,
               help="How features are kept: float32 or float16.")  # fmt: skip

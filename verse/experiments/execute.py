@@ -75,7 +75,7 @@ def execute(
         capacity=learner.memory.limit if learner.memory is not None else 0,
         memory_bytes=learner.memory.bytes if learner.memory is not None else 0,
         settings=learner.settings(),
-        circumstances=_circumstances(run, ready),
+        circumstances=_circumstances(ready),
         **curve(so_far),
     )
 
@@ -163,12 +163,12 @@ def _extraction_seconds(ready: Prepared) -> float:
     return float(np.median(times))
 
 
-def _circumstances(run: Run, ready: Prepared) -> dict[str, str]:
+def _circumstances(ready: Prepared) -> dict[str, str]:
     return checkpoint.circumstances() | {
         "verse": __version__,
         "engine": ready.backbone.G.engine,
         "backbone_key": ready.backbone.key,
         "at": ready.backbone.at,
-        "precision": run.precision,
-        "batchnorm": run.batchnorm,
+        "precision": ready.backbone.F.precision,
+        "batchnorm": ready.backbone.F.batchnorm,
     }

@@ -81,9 +81,10 @@ def _train(ready: Prepared, run: Run, classes: tuple[int, ...], file: Path, watc
 
 
 def _file(ready: Prepared, run: Run, classes: tuple[int, ...]) -> Path:
+    F = ready.backbone.F
     facts = [
         *(VERSION, ready.fingerprint, ready.backbone.key, ready.backbone.G.engine),
-        *(run.features, run.precision, run.batchnorm, classes, run.seed),
+        *(run.features, F.precision, F.batchnorm, classes, run.seed),
     ]
     name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
     return cache_directory() / "offline" / f"{name}.json"

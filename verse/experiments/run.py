@@ -10,9 +10,12 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from verse import memory, streams
+from verse import backbones, memory, streams
+from verse.backbones.plastic import BATCHNORMS
+from verse.backbones.precision import CHOICES
 from verse.experiments.capacity import budget
 from verse.experiments.settings import bind
+from verse.features import DTYPES
 from verse.types import BadSetting
 
 VERSION = 1  # of the record: a change of meaning is a new number, and so new identities
@@ -73,6 +76,11 @@ class Run:
         memory.get(self.memory)
         _set(self, "settings", MappingProxyType(bind(self.learner, self.settings)))
         _set(self, "options", MappingProxyType(dict(sorted(self.options.items()))))
+        _one_of("precision", self.precision, CHOICES)
+        _one_of("batchnorm", self.batchnorm, BATCHNORMS)
+        _one_of("features", self.features, tuple(DTYPES))
+        if "." not in self.backbone:  # else the dotted path of a function
+            _one_of("backbone", self.backbone, backbones.names())
         for name, least in (("thin", 1), ("every", 1), ("steps", 1), ("queue", 0)):
             if getattr(self, name) < least:
                 raise BadSetting(f"{name} is a whole number from {least}")
@@ -112,6 +120,13 @@ class Run:
         """A file name for people: what it is, then the start of its identity."""
         data = self.dataset.rstrip("/").rpartition("/")[2].replace(":", "-")
         return f"{data}-{self.learner}-{self.order}-{self.seed}-{self.id[:8]}"
+
+
+def _one_of(what: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        near = difflib.get_close_matches(value, choices, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(choices)}"
+        raise BadSetting(f"{what} {value!r}: {hint}")
 
 
 def _set(run: Run, name: str, value: object) -> None:

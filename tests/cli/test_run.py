@@ -1,0 +1,219 @@
+"""``verse run``: what it prints and saves, bad inputs, and kill -9 at random points."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+from verse.cli import main
+from verse.experiments import Result as Record
+
+KEYS = {
+    "run", "dataset", "learner", "order", "seed", "backbone", "capacity", "alpha", "mu_all",
+    "omega_all", "offline_alpha", "final_accuracy", "steps", "steps_per_second", "memory_bytes",
+    "classes",
+}  # fmt: skip
+TOY = ("run", "verse_toy.load", "--backbone", "verse_toy.flat", "--capacity", "20")
+
+
+@pytest.fixture(autouse=True)
+def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
+    monkeypatch.syspath_prepend(root / "tests" / "toy")
+    monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def call(*args: str) -> Result:
+    return CliRunner().invoke(main, list(args), catch_exceptions=False)
+
+
+def document(*args: str) -> dict[str, Any]:
+    result = call(*args, "--json")
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_json_has_every_key_and_omega_is_right() -> None:
+    found = document(*TOY)
+    assert set(found) >= KEYS
+    pairs = list(zip(found["alpha"], found["offline_alpha"], strict=True))
+    assert found["omega_all"] == pytest.approx(sum(a / o for a, o in pairs) / len(pairs))
+    assert found["classes"] == ["class0", "class1", "class2", "class3"]
+    assert found["steps"] == 64
+
+
+def test_without_offline_there_is_no_omega() -> None:
+    found = document(*TOY, "--no-offline")
+    assert (found["omega_all"], found["offline_alpha"]) == (None, None)
+
+
+def test_people_see_the_curve_and_the_summary(tmp_path: Path) -> None:
+    result = call(*TOY, "--order", "iid", "--steps", "4", "--fps", "20", "--step-seconds", "0.12")
+    assert result.exit_code == 0
+    for text in ("α_t", "Offline", "μ_all", "Ω_all", "saved as runs", "34.4% of the frames"):
+        assert text in result.stdout
+    assert result.stderr.count("\n") >= 5  # a row per event while it runs
+    (file,) = (tmp_path / "runs").iterdir()
+    assert Record.load(file).run.order == "iid"
+
+
+def test_options_reach_the_run(tmp_path: Path) -> None:
+    found = document(
+        *TOY, "--learner", "tinyer", "--set", "C=3", "--set", "clip=none", "--data", "frames=4",
+        "--memory", "fifo", "--order", "instance", "--seed", "3", "--no-offline", "--prequential",
+        "--out", "here.json", "--plot", "curve.svg", "--track", "jsonl:events.jsonl", "--no-cache",
+    )  # fmt: skip
+    spec = found["spec"]
+    assert spec["settings"] == {"C": 3, "clip": None}
+    assert (spec["options"], spec["memory"], spec["seed"]) == ({"frames": 4}, "fifo", 3)
+    assert found["prequential"] is not None
+    assert found["file"] == "here.json"
+    assert (tmp_path / "curve.svg").read_text().count("<svg") == 1
+    assert (tmp_path / "events.jsonl").read_text().count('"tested"') == len(found["alpha"])
+    assert not list((tmp_path / "cache").rglob("*.z"))
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("run", "tabletopp"), "did you mean 'tabletop'"),
+        (("run", "folder:nowhere"), "there is no folder nowhere"),
+        ((*TOY, "--learner", "vers"), "did you mean 'verse'"),
+        ((*TOY, "--order", "iidd"), "did you mean 'iid'"),
+        ((*TOY, "--set", "betta=1"), "did you mean 'beta'"),
+        ((*TOY, "--set", "beta"), "write name=value"),
+        ((*TOY, "--set", "beta=-1"), "beta must be > 0"),
+        ((*TOY, "--capacity", "many"), "20/class"),
+        ((*TOY, "--memory", "ring"), "there are reservoir"),
+        ((*TOY, "--data", "fames=3"), "it has: classes, videos, frames"),
+        ((*TOY, "--holdout", "last:1"), "split of its own"),
+        ((*TOY, "--validation", "last:9"), "hold out fewer"),
+        ((*TOY, "--track", "xml:a"), "jsonl:PATH"),
+        ((*TOY, "--plot", "curve.doc"), ".png"),
+        ((*TOY, "--precision", "int8"), "float32, bfloat16"),
+        ((*TOY, "--batchnorm", "froze"), "did you mean 'frozen'"),
+        ((*TOY, "--features", "float64"), "did you mean 'float"),
+        ((*TOY, "--backbone", "nowhere.at_all"), "cannot import the backbone"),
+        (("run", "tabletop", "--backbone", "resnet"), "did you mean 'resnet18'"),
+        ((*TOY, "--data", "bad=1", "--strict"), "point 0 is damaged; mend or remove it"),
+    ],
+)
+def test_bad_input_exits_with_2_and_says_what_to_do(args: tuple[str, ...], message: str) -> None:
+    result = call(*args, "--no-offline")
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.stderr.split())
+    assert result.stdout == ""
+
+
+def test_unreadable_images_are_skipped_with_a_count() -> None:
+    result = call(*TOY, "--data", "bad=2", "--no-offline", "--json")
+    assert result.exit_code == 0
+    assert "Warning: 2 of 64 images cannot be read" in result.stderr
+    assert json.loads(result.stdout)["unreadable"] == 2
+
+
+def images(folder: Path, classes: int = 2, videos: int = 2, frames: int = 2) -> None:
+    for c in range(classes):
+        for v in range(videos):
+            place = folder / f"class{c}" / f"video{v}"
+            place.mkdir(parents=True)
+            for f in range(frames):
+                pixels = np.full((32, 32, 3), (80 * c, 20 * v, 10 * f), np.uint8)
+                Image.fromarray(pixels).save(place / f"{f}.png")
+
+
+def test_a_folder_of_images_through_a_real_network(tmp_path: Path) -> None:
+    images(tmp_path / "photos")
+    (tmp_path / "photos" / "class0" / "video0" / "0.png").write_bytes(b"no image")
+    result = call("run", "folder:photos", "--weights", "random", "--at", "fc", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert (found["unreadable"], found["steps"]) == (1, 3)
+    assert len(found["offline_alpha"]) == 2
+
+
+def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
+    images(tmp_path / "photos")
+    (tmp_path / "photos" / "class2").mkdir()
+    result = call("run", "folder:photos", "--weights", "random")
+    assert result.exit_code == 2
+    assert "class 'class2' has no images" in result.stderr
+    images(tmp_path / "split" / "train")
+    images(tmp_path / "split" / "test", classes=3)
+    result = call("run", "folder:split", "--weights", "random")
+    assert result.exit_code == 2
+    assert "classes that training never shows (class2)" in " ".join(result.stderr.split())
+
+
+def test_resume_of_a_finished_run_only_prints_it() -> None:
+    first = document(*TOY, "--no-offline")
+    before = Path(first["file"]).stat().st_mtime_ns
+    assert document(*TOY, "--no-offline", "--resume") == first
+    assert Path(first["file"]).stat().st_mtime_ns == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_kill_9_at_random_points_changes_nothing(tmp_path: Path, root: Path) -> None:
+    args = [
+        sys.executable, "-m", "verse.cli", *TOY, "--learner", "verse_toy.Slow", "--no-offline",
+        "--data", "frames=100", "--save-seconds", "0", "--threads", "1", "--json",
+    ]  # fmt: skip
+    environment = os.environ | {"PYTHONPATH": f"{root}:{root / 'tests' / 'toy'}"}
+
+    def start(*more: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*args, *more], env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL)  # fmt: skip
+
+    whole = json.loads(start("--out", "whole.json").communicate(timeout=120)[0])
+    saved = tmp_path / "cut.checkpoint"
+    chance = random.Random(int.from_bytes(os.urandom(4), "big"))
+    for _ in range(5):
+        process = start("--out", "cut.json", "--resume")
+        wanted = chance.randint(1, 6)  # saves to wait for: at least one, so that it gets on
+        seen: set[int] = set()
+        before = saved.stat().st_mtime_ns if saved.exists() else 0
+        deadline = time.monotonic() + 60
+        while len(seen) < wanted and time.monotonic() < deadline and process.poll() is None:
+            if saved.exists():
+                seen |= {saved.stat().st_mtime_ns} - {before}
+            time.sleep(0.0005)
+        time.sleep(chance.random() * 0.02)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL, "it finished before it was killed"
+    cut = json.loads(start("--out", "cut.json", "--resume").communicate(timeout=120)[0])
+    assert cut["alpha"] == whole["alpha"]
+    assert cut["steps"] == whole["steps"] == 800
+    assert not saved.exists()
+
+
+def test_ctrl_c_exits_with_130_and_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from verse.cli import live
+
+    def stop(self: live.Live, event: object) -> None:
+        if isinstance(event, live.Learned) and event.position >= 32:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live.Live, "__call__", stop)
+        result = call(*TOY, "--no-offline", "--out", "cut.json")
+    assert result.exit_code == 130
+    assert (tmp_path / "cut.checkpoint").exists()
+    cut = document(*TOY, "--no-offline", "--out", "cut.json", "--resume")
+    assert cut["alpha"] == document(*TOY, "--no-offline", "--out", "whole.json")["alpha"]
