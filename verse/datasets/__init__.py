@@ -50,12 +50,15 @@ def describe() -> dict[str, str]:
 
 def load(spec: str, root: str | Path | None = None, holdout: str | None = None, every: int = 1,
          *, keep: int | None = None, validate: str | None = None,
-         options: Mapping[str, object] | None = None) -> Dataset:
+         options: Mapping[str, object] | None = None,
+         progress: Callable[[int, int], None] | None = None) -> Dataset:
     """The data set called ``spec``: a name, ``folder:PATH``, or a dotted path to your own loader.
 
     ``root`` is where its files are (a folder is also looked for under ``VERSE_DATA``), ``holdout``
-    the split rule for those that have none of their own, ``every`` or ``keep`` thin the videos, ``validate`` replaces test by validation videos
-    taken out of training (a split rule), ``options`` are the loader's own keyword parameters.
+    the split rule for those that have none of their own, ``every`` or ``keep`` thin the videos,
+    ``validate`` replaces test by validation videos taken out of training (a split rule),
+    ``options`` are the loader's own keyword parameters; ``progress`` is told (done, in all) by
+    loaders that render or download.
     """
     name, colon, path = spec.partition(":")
     loader = _find(name)
@@ -67,6 +70,8 @@ def load(spec: str, root: str | Path | None = None, holdout: str | None = None, 
     if holdout is not None:
         given["holdout"] = holdout
     _fits(name, loader, given)
+    if progress is not None and "progress" in inspect.signature(loader).parameters:
+        given["progress"] = progress
     dataset = loader(**given).thin(every, keep)
     return dataset if validate is None else validation(dataset, validate)
 

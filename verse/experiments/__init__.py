@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from verse.experiments.execute import Prepared, Stage, execute, in_order, prepare
+from verse.experiments.execute import Prepared, Stage, build_learner, execute, in_order, prepare
 from verse.experiments.result import Result
 from verse.experiments.run import Run
 
-__all__ = ["Prepared", "Result", "Run", "Stage", "execute", "in_order", "prepare"]
+__all__ = ["Prepared", "Result", "Run", "Stage", "build_learner", "execute", "in_order", "prepare"]

@@ -34,6 +34,7 @@ def execute(
     run: Run,
     *,
     prepared: Prepared | None = None,
+    learner: Learner | None = None,
     root: str | Path | None = None,
     cache: bool = True,
     strict: bool = False,
@@ -46,8 +47,9 @@ def execute(
     """Stream the data set through the learner once, then Offline; ``watch`` sees every event.
 
     With ``checkpoint_file`` the run can be killed at any moment: ``resume=True`` goes on from
-    there, bit-identical on the same machine with the same versions and threads. The file is
-    removed when the run is finished.
+    there, bit-identical on the same machine with the same versions and threads; the caller removes
+    the file once the result is safe. ``learner`` is one from ``build_learner``, for a caller that
+    wants to ask it questions afterwards.
     """
     if threads is not None:
         torch.set_num_threads(threads)
@@ -56,7 +58,7 @@ def execute(
         run, root=root, cache=cache, strict=strict, threads=threads, watch=watch
     )
     train, schedule = in_order(run, ready)
-    learner = build_learner(run, ready, len(train))
+    learner = build_learner(run, ready, len(train)) if learner is None else learner
     so_far = SoFar()
     if resume and checkpoint_file is not None and checkpoint_file.exists():
         so_far = _load(checkpoint_file, run, learner)

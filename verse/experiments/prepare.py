@@ -68,7 +68,7 @@ def prepare(
     watch: Watch = nothing,
 ) -> Prepared:
     """Load the data set and the backbone, and compute the features that are not on disk."""
-    watch(Stage("data set", 0, 1))
+    watch(Stage("data set", 0, 0))
     dataset = datasets.load(
         run.dataset,
         root=root,
@@ -76,10 +76,10 @@ def prepare(
         every=run.thin,
         validate=run.validation,
         options=run.options,
+        progress=lambda done, total: watch(Stage("data set", done, total)),
     )
     if not len(dataset.test):
         raise BadData(f"{dataset.name} has no test frames; hold some out (--holdout)")
-    watch(Stage("data set", 1, 1))
     watch(Stage("backbone", 0, 1))
     backbone = _backbone(run, threads)
     watch(Stage("backbone", 1, 1))
