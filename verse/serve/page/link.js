@@ -1,0 +1,90 @@
+// Are we connected? Follows the server's events, comes back by itself, and holds what it last said.
+import * as api from "./api.js";
+
+const FIRST = 500, LONGEST = 15_000, GATHER = 250, POLL = 5_000;
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+class Link extends EventTarget {
+  state = "connecting"; // connecting | here | gone | locked
+  status = null;
+  classes = [];
+  retryAt = 0;
+  #stream = null;
+  #wake = null;
+  #waiting = [];
+  #refreshing = null;
+  #stale = false;
+
+  async follow() {
+    setInterval(() => this.state === "here" && this.refresh(), POLL);
+    for (let failures = 0; ; failures++) {
+      this.#stream = new AbortController();
+      let pause = Math.min(FIRST * 2 ** failures, LONGEST) * (0.75 + Math.random() / 2);
+      try {
+        await this.#load();
+        this.#become("here");
+        failures = 0;
+        pause = FIRST;
+        for await (const event of api.events(this.#stream.signal)) this.#hear(event);
+      } catch (error) {
+        if (error.locked) {
+          this.#become("locked");
+          await new Promise((resolve) => { this.#wake = resolve; });
+          continue;
+        }
+        if (error.retryAfter) pause = error.retryAfter * 1000;
+      }
+      this.retryAt = Date.now() + pause;
+      this.#become("gone");
+      await Promise.race([sleep(pause), new Promise((resolve) => { this.#wake = resolve; })]);
+    }
+  }
+
+  /** Someone met a closed door: look at once whether the server is still there. */
+  lost() {
+    if (this.state === "here") this.#stream.abort();
+  }
+
+  /** Try again now (a button was pressed, or a token given). */
+  again() { this.#wake?.(); }
+
+  /** Resolves when the server is there. */
+  here() {
+    if (this.state === "here") return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Ask for status and classes again; many calls in a short time become one. */
+  refresh() {
+    this.#stale = true;
+    this.#refreshing ??= (async () => {
+      while (this.#stale && this.state === "here") {
+        this.#stale = false;
+        await sleep(GATHER);
+        try { await this.#load(); } catch (error) { if (error instanceof api.Gone) this.lost(); }
+      }
+      this.#refreshing = null;
+    })();
+    return this.#refreshing;
+  }
+
+  async #load() {
+    [this.status, this.classes] = await Promise.all([api.status(), api.classes()]);
+    this.dispatchEvent(new Event("world"));
+  }
+
+  #hear({ type, data }) {
+    this.dispatchEvent(new CustomEvent("event", { detail: { type, data } }));
+    this.refresh();
+  }
+
+  #become(state) {
+    if (this.state === state && state !== "gone") return;
+    this.state = state;
+    this.dispatchEvent(new Event("state"));
+    if (state === "here") for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+export const link = new Link();
