@@ -80,6 +80,11 @@ class Outcome:
     guess: Prediction | None = None
     error: Exception | None = None
 
+    @property
+    def learned(self) -> bool:
+        """Is it a new sample now?"""
+        return not self.repeated and self.error is None
+
 
 def open(path: str | Path, **options: Any) -> DurableClassifier:  # noqa: A001
     """Open a durable classifier, or begin one if the directory is new. See ``DurableClassifier``.
@@ -286,9 +291,8 @@ class DurableClassifier(StreamClassifier):
 
     def _load(self, position: int, file: str | None) -> None:
         if file is None:
-            arguments: dict[str, Any] = {name: self._spec[name] for name in REMEMBERED}
-            fresh = StreamClassifier(backbone=self.backbone, **arguments)
-            self._become(fresh.learner.state(), {"names": [], "known": [], "taught": []})
+            fresh = self.twin().learner.state()
+            self._become(fresh, {"names": [], "known": [], "taught": []})
             return
         tensors, document = checkpoint.read(self.path / file)
         spec = document["spec"]
@@ -604,6 +608,16 @@ class DurableClassifier(StreamClassifier):
         """What rebuilds this classifier, besides the tensors of its learner."""
         place = {"position": self._position, "taught": list(self.taught.items())}
         return super().spec() | place
+
+    def twin(self) -> StreamClassifier:
+        """A classifier of the same settings that has learned nothing; it is not on disk."""
+        arguments: dict[str, Any] = {name: self._spec[name] for name in REMEMBERED}
+        return StreamClassifier(backbone=self.backbone, **arguments)
+
+    @property
+    def names(self) -> tuple[Label, ...]:
+        """The label of each number that the learner knows a class by, forgotten ones included."""
+        return tuple(self._names)
 
     @property
     def undoable(self) -> list[int]:

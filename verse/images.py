@@ -72,6 +72,18 @@ def rgb(image: object, *, at_least: int | None = None) -> RGB:
     )
 
 
+def size(image: bytes) -> tuple[int, int]:
+    """Width and height from the header of an encoded image, undecoded.
+
+    >>> size(b"not an image")
+    Traceback (most recent call last):
+    ...
+    verse.types.BadImage: these bytes is not an image in a known format (JPEG, PNG, WEBP, ...)
+    """
+    with _open(io.BytesIO(image), "these bytes") as header:
+        return header.size
+
+
 def _from_path(path: str | os.PathLike[str], at_least: int | None) -> RGB:
     name = os.fspath(path)
     try:

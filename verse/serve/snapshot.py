@@ -1,0 +1,66 @@
+"""What the predictor reads while the writer learns."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from verse.durable import DurableClassifier
+from verse.learners import Learner
+from verse.types import Label, Prediction
+
+
+@dataclass
+class _Copy:
+    learner: Learner
+    names: tuple[Label, ...] = ()
+    step: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Published:
+    """Two copies of the learner: answers come from one while the writer renews the other.
+
+    The writer may wait for an answer under way; the reader never waits for the writer.
+
+    >>> import tempfile, torch, verse
+    >>> classifier = verse.open(tempfile.mkdtemp(), backbone=verse.backbones.identity((3,)))
+    >>> published = Published(classifier)
+    >>> classifier.learn_feature(torch.ones(3), "mug")
+    1
+    >>> published.answer(torch.ones(3)).label is None
+    True
+    >>> published.publish(classifier)
+    >>> published.answer(torch.ones(3)).label
+    'mug'
+    >>> classifier.close()
+    """
+
+    def __init__(self, classifier: DurableClassifier) -> None:
+        self._front, self._back = _Copy(classifier.twin().learner), _Copy(classifier.twin().learner)
+        self.publish(classifier)
+
+    def publish(self, classifier: DurableClassifier) -> None:
+        """Writer only: from now on answers come from the classifier as it is."""
+        spare = self._back
+        with spare.lock:
+            spare.learner.follow(classifier.learner)
+            spare.names, spare.step = classifier.names, classifier.samples
+        self._front, self._back = spare, self._front
+
+    def answer(self, z: Tensor) -> Prediction:
+        """One reader thread: the answer of the latest published state."""
+        while True:
+            copy = self._front
+            if copy.lock.acquire(blocking=False):
+                try:
+                    p = copy.learner.predict_proba_one(z)
+                    names, step = copy.names, copy.step
+                finally:
+                    copy.lock.release()
+                labelled = {names[y]: value for y, value in p.items()}
+                best = max(labelled, key=labelled.__getitem__) if labelled else None
+                return Prediction(best, labelled, step)
+            # the writer renews this copy already, so another is in front by now
