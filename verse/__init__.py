@@ -27,6 +27,7 @@ _NAMES = {
 }
 _MODULES = frozenset(
     {
+        "archive",
         "backbones",
         "checkpoint",
         "checks",

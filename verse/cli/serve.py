@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from verse.cli.directory import open_directory
 from verse.cli.output import console
 
 
@@ -53,7 +53,6 @@ def command(
     max_bytes: int,
     threads: int | None,
     keep_images: bool,
-    backbone: str | None,
     **options: Any,  # the remaining ones are options of verse.open, name by name
 ) -> None:
     """Serve a durable classifier and its page.
@@ -70,13 +69,8 @@ def command(
     from verse.serve.app import create_app
     from verse.serve.session import Session
 
-    classifier = open_with_threads(
-        directory,
-        threads,
-        keep_images=keep_images,
-        backbone=backbone,
-        options={name: value for name, value in options.items() if value is not None},
-    )
+    given = {name: value for name, value in options.items() if value is not None}
+    classifier = open_directory(directory, threads, options={"keep_images": keep_images, **given})
     try:
         session = Session(classifier, limit=queue, max_pixels=max_pixels)
         app = create_app(session, access=access, limits=limits)
@@ -84,36 +78,6 @@ def command(
         classifier.close()
         raise
     run(app, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key)
-
-
-def open_with_threads(
-    directory: Path,
-    threads: int | None,
-    *,
-    keep_images: bool = False,
-    backbone: str | None = None,
-    readonly: bool = False,
-    options: dict[str, Any] | None = None,
-) -> Any:
-    """Open a directory with so many threads for learning and so many for G.
-
-    Half the cores by default, in every command: then they do not fight while both are busy, and
-    results are the same to the last bit whichever command learned.
-    """
-    import torch
-
-    import verse
-
-    n = threads or max(1, (os.cpu_count() or 2) // 2)
-    torch.set_num_threads(n)
-    return verse.open(
-        directory,
-        threads=n,
-        keep_images=keep_images,
-        backbone=backbone,
-        readonly=readonly,
-        **(options or {}),
-    )
 
 
 def run(app: Any, *, host: str, port: int, tls_cert: str | None, tls_key: str | None) -> None:

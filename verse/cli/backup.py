@@ -1,0 +1,27 @@
+"""``verse backup``: a durable classifier in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from verse.cli.output import json_option, print_json
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@json_option
+def command(directory: Path, file: Path, as_json: bool) -> None:
+    """Copy a durable classifier to one file.
+
+    Safe while it is being served or taught; verse restore brings it back.
+    """
+    from verse.archive import backup
+
+    manifest = backup(directory, file)
+    if as_json:
+        print_json({"file": file, **manifest})
+    else:
+        click.echo(f"{file}: {manifest['bytes'] / 2**20:.1f} MiB, {len(manifest['files'])} files")

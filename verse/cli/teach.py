@@ -1,0 +1,128 @@
+"""``verse teach``: a folder of images into a durable classifier."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from verse.cli.output import console, json_option, print_json, result_only
+from verse.types import BadData, BadImage, Refused
+
+
+@click.command()
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--mix", is_flag=True, help="Go round the classes instead of one after the other.")
+@click.option("--learner", help="Of a new directory: see verse list learners.")
+@click.option("--backbone", help="Of a new directory: see verse list backbones.")
+@click.option("--at", help="Of a new directory: the first plastic layer.")
+@click.option("--weights", help="A file of pretrained weights. [default: the published ones]")
+@click.option("--per-class", type=click.IntRange(1), help="Of a new directory: samples remembered.")
+@click.option("--seed", type=click.IntRange(0), help="Of a new directory.")
+@click.option("--threads", type=click.IntRange(1), help="[default: half the cores]")
+@json_option
+def command(
+    directory: Path,
+    folder: Path,
+    mix: bool,
+    threads: int | None,
+    as_json: bool,
+    **options: Any,  # the remaining ones are options of verse.open, name by name
+) -> None:
+    """Teach a durable classifier from a folder of images.
+
+    FOLDER holds one folder for each class, with images inside at any depth. Each image is learned
+    once; interrupted or killed, the same command goes on where it stopped. Images that cannot be
+    read are told and passed over.
+    """
+    with result_only(as_json):
+        from verse.cli.directory import open_directory
+
+        lessons = list(mixed(folder) if mix else in_turn(folder))
+        given = {name: value for name, value in options.items() if value is not None}
+        with open_directory(directory, threads, options=given) as classifier:
+            learned, skipped, bad = teach(classifier, folder, lessons)
+            classes, samples = classifier.classes, classifier.samples
+    result = {
+        "learned": learned,
+        "known": skipped,
+        "unreadable": bad,
+        "samples": samples,
+        "classes": classes,
+    }
+    if as_json:
+        print_json(result)
+    else:
+        click.echo(
+            f"{learned} images learned, {skipped} were known already, {len(bad)} unreadable; "
+            f"{len(classes)} classes, {samples} samples"
+        )
+
+
+def classes_of(folder: Path) -> dict[str, list[Path]]:
+    """Class → its images at any depth, in natural order."""
+    from verse.datasets.files import images, natural, visible
+
+    def below(place: Path) -> list[Path]:
+        folders, files = visible(place)
+        return images(files) + [path for inner in folders for path in below(inner)]
+
+    found = {place.name: below(place) for place in sorted(
+        visible(folder)[0], key=lambda path: natural(path.name))}  # fmt: skip
+    if not any(found.values()):
+        raise BadData(f"{folder} has no images: it needs one folder per class with images inside")
+    return found
+
+
+def in_turn(folder: Path) -> Iterator[tuple[str, Path]]:
+    """(label, image), class after class."""
+    for label, paths in classes_of(folder).items():
+        for path in paths:
+            yield label, path
+
+
+def mixed(folder: Path) -> Iterator[tuple[str, Path]]:
+    """(label, image), one of each class in turn until all are through."""
+    waiting = {label: iter(paths) for label, paths in classes_of(folder).items()}
+    while waiting:
+        for label in list(waiting):
+            path = next(waiting[label], None)
+            if path is None:
+                del waiting[label]
+            else:
+                yield label, path
+
+
+def key_of(folder: Path, path: Path, content: bytes) -> str:
+    """What makes a lesson the same one: its place in the folder and its content."""
+    name = path.relative_to(folder).as_posix().encode("utf-8", "surrogateescape")
+    digest = hashlib.sha256(name + b"\0" + hashlib.sha256(content).digest())
+    return f"teach:{digest.hexdigest()}"
+
+
+def teach(
+    classifier: Any, folder: Path, lessons: list[tuple[str, Path]]
+) -> tuple[int, int, list[dict[str, str]]]:
+    """(learned, known before, unreadable)."""
+    from rich.progress import track
+
+    shown = console()
+    learned, known = 0, 0
+    bad: list[dict[str, str]] = []
+    for label, path in track(lessons, "Teaching", console=shown, disable=not shown.is_terminal):
+        try:
+            content = path.read_bytes()
+            key = key_of(folder, path, content)
+            if classifier.seq_of(key) is not None:
+                known += 1
+                continue
+            classifier.learn_one(content, label, key=key)
+            learned += 1
+        except (BadImage, Refused, OSError) as error:
+            bad.append({"image": str(path), "error": str(error)})
+            shown.print(f"{path}: {error}", style="yellow", markup=False)
+    return learned, known, bad
