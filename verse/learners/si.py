@@ -49,7 +49,7 @@ class SI(Anchored):
         memory: Memory | None = None,
         *,
         lam: float = 0.1,
-        xi: float = 0.1,
+        xi: float = 1e-3,
         penalty: str = "implicit",
         trigger: str = DEFAULT,
         lr: float = 0.01,
