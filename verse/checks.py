@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import math
+import pickle
 from collections.abc import Callable, Iterator
 
 import torch
@@ -173,6 +174,10 @@ def check_clone_independent(make: LearnerMaker) -> None:
     before = _frozen(learner)
     _learn(twin, stream[20:])
     _same(before, _frozen(learner), "after its copy learned")
+    for copied in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):  # noqa: S301
+        _learn(copied, stream[20:])
+        _same(before, _frozen(learner), "after its copy learned")
+        _same(_frozen(twin), _frozen(copied), "a copy that went on")
 
 
 def check_exact_resume(make: LearnerMaker) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, final
 
 import torch
@@ -407,6 +408,14 @@ class Learner(nn.Module):
             return type(part)(value.tolist())
         return value.clone().to(self.device)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are rebuilt from settings and state: parameters are views of one
+        vector, which copying attribute by attribute would tear apart."""
+        memory = self.memory
+        kept = (type(memory), memory.settings()) if memory is not None else None
+        state = {name: tensor.clone() for name, tensor in self.state().items()}
+        return _rebuilt, (type(self), self.F, kept, self.settings(), state)
+
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
         """The same as ``state()``, under PyTorch's name."""
         return {name: tensor.clone() for name, tensor in self.state().items()}
@@ -414,3 +423,15 @@ class Learner(nn.Module):
     def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         """The same as ``load_state``, under PyTorch's name."""
         self.load_state(dict(state_dict))
+
+
+def _rebuilt(
+    method: Callable[..., Learner],
+    F: Plastic,
+    memory: tuple[type[Memory], dict[str, Any]] | None,
+    settings: dict[str, Any],
+    state: dict[str, Tensor],
+) -> Learner:
+    learner = method(F, memory[0](**memory[1]) if memory is not None else None, **settings)
+    learner.load_state(state)
+    return learner
