@@ -44,7 +44,9 @@ class LocalEngine:
 
     def submit(self, task: Task) -> None:
         """Hand the task to an idle worker."""
-        worker = next((w for w in self._workers if w.task is None), None) or self._start()
+        while len(self._workers) < self.width:  # all at once: the next task finds one awake
+            self._start()
+        worker = next(worker for worker in self._workers if worker.task is None)
         worker.task = task
         with suppress(BrokenPipeError):  # it died while idle: wait() finds out and says so
             worker.pipe.send(task)
@@ -78,16 +80,14 @@ class LocalEngine:
                 worker.process.join()
         self._workers.clear()
 
-    def _start(self) -> _Worker:
+    def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs, self.root), daemon=True)
         with _environment(dict.fromkeys(_ONE_THREAD, "1")):
             process.start()
         theirs.close()
-        worker = _Worker(process, ours)
-        self._workers.append(worker)
-        return worker
+        self._workers.append(_Worker(process, ours))
 
     def _bury(self, worker: _Worker) -> list[Report]:
         worker.process.join()

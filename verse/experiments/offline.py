@@ -57,6 +57,11 @@ def bounds(ready: Prepared, schedule: Schedule, run: Run, watch: Watch) -> list[
     return found
 
 
+def files(ready: Prepared, schedule: Schedule, run: Run) -> list[Path]:
+    """Where the bounds of the schedule are kept, for those who carry them to another machine."""
+    return [_file(ready, run, tuple(sorted(event.classes))) for event in schedule.events]
+
+
 def _train(ready: Prepared, run: Run, classes: tuple[int, ...], file: Path, watch: Watch) -> Bound:
     train = ready.train.take(np.flatnonzero(np.isin(ready.train.y, classes)))
     test = ready.test.take(np.flatnonzero(np.isin(ready.test.y, classes)))

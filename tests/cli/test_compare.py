@@ -1,0 +1,145 @@
+"""``verse compare``: what it prints, what it refuses, and being killed or interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from verse.cli import main
+from verse.experiments import execute
+from verse.experiments.store import Store
+
+HEAD = """
+title = "points"
+datasets = ["verse_toy.load"]
+backbones = ["verse_toy.flat"]
+capacities = ["20"]
+"""
+SLOW = (
+    HEAD
+    + """
+offline = false
+options = {frames = 150}
+seeds = 2
+learners = ["verse_toy.Slow"]
+"""
+)
+
+
+@pytest.fixture(autouse=True)
+def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
+    monkeypatch.syspath_prepend(root / "tests" / "toy")
+    monkeypatch.setenv("PYTHONPATH", str(root / "tests" / "toy"))
+    monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def recipe(text: str) -> str:
+    Path("recipe.toml").write_text(text)
+    return "recipe.toml"
+
+
+def call(*args: str) -> Result:
+    return CliRunner().invoke(main, ["compare", *args], catch_exceptions=False)
+
+
+def started() -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "verse.cli", "compare", "recipe.toml", "--jobs", "2"]
+    return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def saved(least: int) -> list[Path]:
+    """Wait until so many runs have a checkpoint."""
+    for _ in range(600):
+        files = list(Path("results/.partial").glob("*.checkpoint"))
+        if len(files) >= least:
+            return files
+        time.sleep(0.1)
+    raise AssertionError("no checkpoints after a minute")
+
+
+def test_a_failing_run_is_reported_at_the_end_and_the_rest_goes_on() -> None:
+    text = HEAD + 'offline = false\nlearners = ["verse_toy_faults.Failing", "verse", "ncm"]\n'
+    first = call(recipe(text), "--jobs", "1")
+    assert first.exit_code == 1
+    assert "3 runs: 0 were finished before, 2 done now, 1 failed" in first.stdout
+    assert "RuntimeError: the tenth sample was too much" in first.stderr
+    assert "[2/3]" in first.stderr and " left" in first.stderr
+    assert len(Store(Path("results")).ids()) == 2
+    again = call("recipe.toml", "--only", "learner=verse,ncm", "--json")
+    assert again.exit_code == 0
+    found = json.loads(again.stdout)
+    assert (found["runs"], found["finished_before"], found["done"]) == (2, 2, [])
+
+
+def test_what_there_is_to_do() -> None:
+    text = HEAD + 'orders = ["iid", "instance"]\nseeds = 3\nlearners = ["verse", "ncm"]\n'
+    assert call(recipe(text), "--dry-run").stdout == "12 runs, 12 of them to do\n"
+    some = call("recipe.toml", "--dry-run", "--only", "order=iid", "--only", "seed=0,2", "--json")
+    assert json.loads(some.stdout)["missing"] == 4
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("nowhere.toml",), "there is no recipe nowhere.toml"),
+        (("recipe.toml", "--only", "colour=red"), "write a field of a run"),
+        (("recipe.toml", "--only", "seed=99"), "no run of the recipe passes"),
+        (("recipe.toml", "--address", "auto"), "--address belongs to --engine ray"),
+    ],
+)
+def test_bad_input(args: tuple[str, ...], words: str) -> None:
+    recipe(HEAD + 'learners = ["verse"]\n')
+    result = call(*args)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_killed_or_interrupted_it_goes_on_from_checkpoints(end: signal.Signals) -> None:
+    recipe(SLOW)
+    process = started()
+    try:
+        files = saved(1)
+    finally:
+        process.send_signal(end)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == (130 if end == signal.SIGINT else -end), err
+    for _ in range(100):  # workers end by themselves when their parent is gone
+        if not workers():
+            break
+        time.sleep(0.1)
+    assert not workers()
+    finished = Store(Path("results")).ids()
+    assert all(file.stat().st_size for file in files)
+    assert len(finished) < 2
+    done = call("recipe.toml", "--jobs", "2", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert len(json.loads(done.stdout)["done"]) == 2 - len(finished)
+    assert not list(Path("results/.partial").glob("*.checkpoint"))
+    # never stopped, in this process: the same numbers
+    for result in Store(Path("results")).results():
+        other = execute(result.run, threads=1)
+        assert [e.by_video for e in result.events] == [e.by_video for e in other.events]
+
+
+def workers() -> list[str]:
+    """Processes that work on this test's folder."""
+    here, found = str(Path.cwd()), []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                line = (entry / "cmdline").read_text()
+                if "spawn_main" in line and os.readlink(entry / "cwd") == here:
+                    found.append(line)
+        except OSError:
+            continue
+    return found

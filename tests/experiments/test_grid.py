@@ -1,0 +1,129 @@
+"""The plan of a grid, its loop, and the store: with an engine that only pretends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from verse.experiments import Run, execute
+from verse.experiments.engine import Report, Task
+from verse.experiments.grid import ATTEMPTS, drive, plan
+from verse.experiments.store import Store
+from verse.experiments.timing import Timing
+from verse.types import BadState
+
+Toy = Callable[..., Run]
+
+
+class Pretend:
+    """Answers every task as told; keeps what was asked."""
+
+    def __init__(self, answers: dict[str, list[str]] | None = None, document: object = None):
+        self.answers, self.document = answers or {}, document
+        self.asked: list[Task] = []
+        self.now: list[Task] = []
+        self.width = 2
+        self.stopped = False
+
+    @property
+    def free(self) -> int:
+        return self.width - len(self.now)
+
+    def submit(self, task: Task) -> None:
+        self.asked.append(task)
+        self.now.append(task)
+
+    def wait(self, seconds: float) -> Sequence[Report]:
+        reports = []
+        for task in self.now:
+            kind = self.answers.get(task.id, ["done"])
+            answer = kind.pop(0) if len(kind) > 1 else kind[0]
+            document = self.document if task.kind == "run" and answer == "done" else None
+            reports += [Report(task.id, answer, "why", document=document)]  # type: ignore[arg-type]
+        self.now = []
+        return reports
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_features_then_offline_then_runs(toy: Toy, tmp_path: Path) -> None:
+    runs = [
+        toy(learner=learner, order=order, seed=seed, offline=True)
+        for seed in (0, 1)
+        for learner in ("verse", "ncm")
+        for order in ("class-iid", "class-instance", "iid")
+    ]
+    tasks = plan(runs, Store(tmp_path))
+    kinds = [task.kind for task in tasks]
+    assert (kinds.count("features"), kinds.count("offline"), kinds.count("run")) == (1, 2, 12)
+    offline = [task for task in tasks if task.kind == "offline"]
+    # one for both class orderings, one for iid
+    assert [[r["order"] for r in task.records] for task in offline] == [["class-iid", "iid"]] * 2
+    engine = Pretend()
+    drive(tasks, engine, Store(tmp_path), lambda *_: None)
+    place = {task.id: i for i, task in enumerate(engine.asked)}
+    assert all(place[first] < place[task.id] for task in tasks for first in task.after)
+    assert engine.stopped
+
+
+def test_only_what_is_missing(toy: Toy, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run = toy()
+    store.save(execute(run).document())
+    assert plan([run], store) == []
+    assert [t.id for t in plan([run, toy(seed=1)], store) if t.kind == "run"] == [toy(seed=1).id]
+
+
+def test_a_failed_task_holds_nobody_up(toy: Toy, tmp_path: Path) -> None:
+    good, bad = toy(), toy(seed=1)
+    document = execute(good).document()
+    engine = Pretend({bad.id: ["failed"]}, document)
+    outcome = drive(plan([bad, good], Store(tmp_path)), engine, Store(tmp_path), lambda *_: None)
+    assert (outcome.done, outcome.failed) == ([good.id], {bad.id: "why"})
+    assert Store(tmp_path).ids() == {good.id}
+
+
+def test_a_lost_task_is_tried_again_but_not_for_ever(toy: Toy, tmp_path: Path) -> None:
+    once, always = toy(), toy(seed=1)
+    engine = Pretend({once.id: ["lost", "done"], always.id: ["lost"]}, execute(once).document())
+    outcome = drive(plan([once, always], Store(tmp_path)), engine, Store(tmp_path), lambda *_: None)
+    asked = [task.id for task in engine.asked]
+    assert (asked.count(once.id), asked.count(always.id)) == (2, ATTEMPTS)
+    assert (outcome.done, list(outcome.failed)) == ([once.id], [always.id])
+
+
+def test_the_store_gives_back_what_it_got(toy: Toy, tmp_path: Path) -> None:
+    result = execute(toy(offline=True))
+    file = Store(tmp_path).save({"name": result.run.name} | result.document())
+    assert file.name == f"{result.run.id}.json"
+    (again,) = Store(tmp_path).results()
+    assert again.document() == result.document()
+    (tmp_path / "note.json").write_text("{}")  # somebody else's file is no result
+    assert Store(tmp_path).ids() == {result.run.id}
+
+
+def test_two_grids_do_not_fill_one_store(tmp_path: Path) -> None:
+    with (
+        Store(tmp_path).claimed(),
+        pytest.raises(BadState, match="another verse compare"),
+        Store(tmp_path).claimed(),
+    ):
+        pass
+    with Store(tmp_path).claimed():
+        assert (tmp_path / ".partial" / ".gitignore").read_text() == "*\n"
+
+
+def test_time_left_counts_what_runs_alike_took(toy: Toy, tmp_path: Path) -> None:
+    fast, slow = [toy(learner="ncm", seed=s) for s in (0, 1)], [toy(seed=s) for s in (0, 1, 2)]
+    timing = Timing(plan([*fast, *slow], Store(tmp_path)))
+    assert timing.left({}, 2) is None
+    for run, seconds in ((fast[0], 2.0), (slow[0], 10.0)):
+        timing.learn(run, seconds)
+        timing.end(timing.tasks[run.id])
+    (features,) = (task for task in timing.tasks.values() if task.kind == "features")
+    timing.end(features)
+    assert timing.left({}, 2) == pytest.approx((2 + 10 + 10) / 2)
+    assert timing.left({slow[1].id: 0.5}, 2) == pytest.approx((2 + 5 + 10) / 2)

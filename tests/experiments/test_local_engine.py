@@ -1,0 +1,61 @@
+"""Worker processes: equal bits wherever a run lands, and faults that stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verse.experiments import Run, execute
+from verse.experiments.grid import ATTEMPTS, Outcome, drive, plan
+from verse.experiments.local_engine import LocalEngine
+from verse.experiments.store import Store
+
+Toy = Callable[..., Run]
+TIMES = ("seconds", "learn_seconds")
+
+
+def work(runs: list[Run], folder: Path, jobs: int) -> Outcome:
+    store = Store(folder)
+    return drive(plan(runs, store), LocalEngine(jobs), store, lambda *_: None)
+
+
+def numbers(document: dict[str, Any]) -> dict[str, Any]:
+    """Everything but how long it took."""
+    record = {key: value for key, value in document["record"].items() if key not in TIMES}
+    events = [{k: v for k, v in e.items() if k != "seconds"} for e in document["events"]]
+    summary = {k: v for k, v in document["summary"].items() if k != "steps_per_second"}
+    return document | {"record": record, "events": events, "summary": summary}
+
+
+def test_results_do_not_depend_on_the_worker_or_the_order(toy: Toy, tmp_path: Path) -> None:
+    runs = [toy(learner=name, order=order, offline=True)
+            for name in ("verse", "gdumb", "remind", "slda")
+            for order in ("class-iid", "instance")]  # fmt: skip
+    work(runs, tmp_path / "one", jobs=2)
+    work(runs[::-1], tmp_path / "other", jobs=1)
+    for run in runs:
+        one, other = (Store(tmp_path / name).load(run.id).document() for name in ("one", "other"))
+        assert numbers(one) == numbers(other)
+    alone = execute(runs[0], threads=1).document()
+    assert numbers(alone) == numbers(Store(tmp_path / "one").load(runs[0].id).document())
+
+
+def test_faults_stay_where_they_are(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VERSE_TOY_MARK", str(tmp_path / "mark"))
+    failing, dies_once, dying = (
+        toy(learner=f"verse_toy_faults.{name}") for name in ("Failing", "DiesOnce", "Dying")
+    )
+    good = [toy(seed=seed) for seed in range(3)]
+    outcome = work([dying, failing, dies_once, *good], tmp_path / "results", jobs=2)
+    assert set(outcome.done) == {dies_once.id, *(run.id for run in good)}
+    assert set(outcome.failed) == {failing.id, dying.id}
+    assert "the tenth sample was too much" in outcome.failed[failing.id]
+    assert "Traceback" in outcome.failed[failing.id]
+    assert outcome.failed[dying.id] == "its process ended with signal 9"
+    assert (tmp_path / "mark").exists()
+    assert ATTEMPTS > 1

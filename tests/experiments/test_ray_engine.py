@@ -1,0 +1,77 @@
+"""A real Ray cluster of two nodes; one of them is killed in the middle."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verse.experiments import Run, execute
+from verse.experiments.engine import Report, Task
+from verse.experiments.grid import drive, plan
+from verse.experiments.ray_engine import RayEngine
+from verse.experiments.store import Store
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'verse[ray]'")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # Ray's own, about its own insides
+    pytest.mark.timeout(180),
+]
+Toy = Callable[..., Run]
+
+
+@pytest.fixture
+def cluster(
+    _toy: None, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Any]:
+    monkeypatch.setenv("PYTHONPATH", f"{root}:{root / 'tests' / 'toy'}")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_health_check_period_ms", "500")
+    monkeypatch.setenv("RAY_health_check_failure_threshold", "3")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "include_dashboard": False,
+                        "object_store_memory": 80_000_000},
+    )  # fmt: skip
+    try:
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+
+
+def test_a_node_dies_and_the_grid_completes(toy: Toy, cluster: Any, tmp_path: Path) -> None:
+    second = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
+    cluster.wait_for_nodes()
+    slow = {"learner": "verse_toy.Slow", "options": {"frames": 150}}
+    runs = [toy(**slow, seed=seed, offline=seed == 0) for seed in range(6)]
+    store, saved = Store(tmp_path / "results"), Counter[str]()
+    kinds: list[str] = []
+
+    def watch(task: Task, report: Report) -> None:
+        kinds.append(report.kind)
+        if report.document is not None:
+            saved[task.id] += 1
+        busy = 2 * kinds.count("progress") - len(kinds)
+        if saved and busy == 2 and cluster.worker_nodes:  # each node has a task
+            time.sleep(1)  # and has started it
+            cluster.remove_node(second, allow_graceful=False)
+
+    engine = RayEngine(cluster.address)
+    assert engine.width == 2
+    outcome = drive(plan(runs, store, partials=False), engine, store, watch)
+    assert "lost" in kinds
+    assert outcome.failed == {}
+    assert saved == Counter(run.id for run in runs)  # none lost, none doubled
+    assert store.ids() == set(saved)
+    alone = execute(runs[0], threads=1)
+    assert store.load(runs[0].id).alpha == alone.alpha
+    assert store.load(runs[0].id).offline_alpha == alone.offline_alpha
