@@ -26,8 +26,8 @@ class DER(Learner):
 
     ``beta`` = 0 is DER; DER++ has ``beta`` > 0. Adapted: here classes are not known in advance, so
     h is as long as the head was at insertion, and later outputs have no target. ``later`` says what
-    becomes of them: "ignore" compares on the stored outputs alone, "lowest" takes the lowest stored
-    logit as target (in the authors' fixed head an unseen class also has a target, and a low one).
+    becomes of them: "lowest" takes the lowest stored logit as target (in the authors' fixed head an
+    unseen class also has a target, and a low one), "ignore" compares on the stored outputs alone.
 
     >>> from verse.backbones.plastic import Head
     >>> from verse.memory import Reservoir
@@ -45,8 +45,8 @@ class DER(Learner):
         batch_size="≫ 1",
         buffer="≤ 5 %",
         fidelity="adapted",
-        adaptation="classes are not known in advance: stored logits are compared on the outputs "
-        "that existed at insertion",
+        adaptation="classes are not known in advance: outputs that came after a sample was stored "
+        "have its lowest stored logit as target (DER++: none)",
     )
 
     def __init__(
@@ -57,7 +57,7 @@ class DER(Learner):
         lr: float = 0.01,
         alpha: float = 0.3,
         beta: float = 0.0,
-        later: str = "ignore",
+        later: str = "lowest",
         C: int = 16,
         clip: float | None = 1.0,
         seed: int = 0,
