@@ -218,3 +218,20 @@ def test_follow_answers_like_the_original() -> None:
             Z = torch.eye(6)
             expected = writer.learner.predict_proba_many(Z)
             assert torch.equal(reader.learner.predict_proba_many(Z), expected)
+
+
+def test_overlap_changes_nothing_but_time() -> None:
+    """The same bits with G one image ahead; a bad image fails at its turn."""
+    Z = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    labels = [t % 3 for t in range(30)]
+    states = []
+    for overlap in (False, True):
+        classifier = StreamClassifier(backbone=backbones.identity(4), seed=1)
+        assert classifier.learn_many(list(Z), labels, overlap=overlap) == 30
+        states.append({k: v.clone() for k, v in classifier.learner.state().items()})
+    assert all(torch.equal(states[0][k], states[1][k]) for k in states[0])
+
+    classifier = StreamClassifier(backbone=backbones.identity(4), seed=1)
+    with pytest.raises(BadImage):
+        classifier.learn_many([Z[0], Z[1], "no feature", Z[2]], [0, 1, 0, 1], overlap=True)
+    assert classifier.samples == 2

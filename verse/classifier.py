@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -118,13 +120,38 @@ class StreamClassifier:
         label = check_label(label)
         self.learn_feature(self.features([image])[0], label)
 
-    def learn_many(self, images: Iterable[object], labels: Iterable[Label]) -> int:
-        """Learn images in this order, each once, exactly as ``learn_one``; returns how many."""
+    def learn_many(
+        self, images: Iterable[object], labels: Iterable[Label], *, overlap: bool = False
+    ) -> int:
+        """Learn images in this order, each once, exactly as ``learn_one``; returns how many.
+
+        With ``overlap`` the features of the next image are computed while the current one is
+        learned; ``images`` is then read one ahead.
+        """
+        pairs = zip(images, labels, strict=True)
         count = 0
-        for image, label in zip(images, labels, strict=True):
-            self.learn_one(image, label)
+        for z, label in self._ahead(pairs) if overlap else self._in_turn(pairs):
+            self.learn_feature(z, label)
             count += 1
         return count
+
+    def _in_turn(self, pairs: Iterable[tuple[object, Label]]) -> Iterator[tuple[Tensor, Label]]:
+        for image, label in pairs:
+            check_label(label)
+            yield self.features([image])[0], label
+
+    def _ahead(self, pairs: Iterable[tuple[object, Label]]) -> Iterator[tuple[Tensor, Label]]:
+        """The same, G one image ahead of the learner; an image's error comes at its turn."""
+        with ThreadPoolExecutor(1) as worker:
+            waiting: deque[tuple[Future[Tensor], Label]] = deque()
+            for image, label in pairs:
+                check_label(label)
+                waiting.append((worker.submit(self.features, [image]), label))
+                if len(waiting) > 1:
+                    z, due = waiting.popleft()
+                    yield z.result()[0], due
+            for z, due in waiting:
+                yield z.result()[0], due
 
     def learn_feature(self, z: Tensor, label: Label) -> None:
         """Learn from a feature that ``features`` made."""

@@ -13,6 +13,7 @@ from verse.kernels.scratch import scratch
 from verse.kernels.winograd import POINTS, transformed_weights, transforms
 
 FEW = 8  # below, Winograd's transformed weights (4 × the weights) do not pay
+SLICE = 64
 MOST = 64  # samples answered at once, which bounds the working storage
 
 
@@ -73,9 +74,13 @@ class Conv3x3:
         rows = (POINTS**2, sizes.tiles * n)
         dM = scratch.take("dM", (*rows, c_out), dy.device)
         torch.mm(sizes.outputs.t(), dy.reshape(high * wide, -1), out=dM.view(-1, n * c_out))
-        dU = scratch.take("dU", (POINTS**2, c_in, c_out), dy.device)
-        torch.bmm(saved.transpose(1, 2), dM, out=dU)
-        torch.mm(sizes.weights.t(), dU.view(POINTS**2, -1), out=dw.view(9, -1))
+        # a slice of the input channels at a time: their part of d/dU stays in the cache
+        for i in range(0, c_in, SLICE):
+            part = saved[:, :, i : i + SLICE].transpose(1, 2)
+            dU = scratch.take("dU", (POINTS**2, part.shape[1], c_out), dy.device)
+            torch.bmm(part, dM, out=dU)
+            into = dw[:, :, i : i + SLICE].view(9, -1)
+            torch.mm(sizes.weights.t(), dU.view(POINTS**2, -1), out=into)
         if not need_dx:
             return None
         U = self._weights(weight, "train", key)
