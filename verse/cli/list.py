@@ -18,6 +18,40 @@ def learners() -> dict[str, str]:
     return {name: first_line(learners.get(name)) for name in learners.names()}
 
 
+def assumptions() -> list[dict[str, object]]:
+    """What each learner assumes, as in the paper's table of assumptions; None: does not apply."""
+    from verse import learners
+
+    return [
+        {"name": name, "type": traits.pop("kind"), **traits}
+        for name in learners.names()
+        for traits in [learners.get(name).traits.as_dict()]
+    ]
+
+
+def short(row: dict[str, object]) -> dict[str, object]:
+    """A learner's assumptions on one line: yes is ✓, no is ✗, – does not apply."""
+    headings = {
+        "name": "name",
+        "fidelity": "fidelity",
+        "type": "type",
+        "batch_size": "batch",
+        "fine_tuning": "tunes",
+        "single_pass": "1 pass",
+        "class_incremental": "CIL",
+        "subset_replay": "subset",
+        "training_time": "train",
+        "inference_time": "infer",
+        "buffer": "buffer",
+        "violates_cisll": "breaks CISLL",
+    }
+    signs = {True: "✓", False: "✗", None: "–"}
+    return {
+        heading: value if isinstance(value := row[key], str) else signs[value]  # type: ignore[index]
+        for key, heading in headings.items()
+    }
+
+
 def memories() -> dict[str, str]:
     """Memory rule → the first line of its documentation."""
     from verse import memory
@@ -63,7 +97,11 @@ def command(kind: str, as_json: bool) -> None:
     """List the learners, datasets, backbones or memories there are."""
     with result_only(as_json):
         rows = [{"name": name, "description": line} for name, line in KINDS[kind]().items()]
+        more = {row["name"]: row for row in assumptions()} if kind == "learners" else {}
     if as_json:
-        print_json(rows)
-    else:
-        print_table(rows)
+        print_json([row | more.get(row["name"], {}) for row in rows])
+        return
+    print_table(rows)
+    if more:
+        click.echo()
+        print_table([short(row) for row in more.values()])

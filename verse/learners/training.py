@@ -24,7 +24,7 @@ Progress: TypeAlias = Callable[[int, float], None]
 
 PATIENCE = 3  # epochs over which the loss is compared
 PIECE = 32  # samples whose gradient is computed at a time
-FLAT = 0.005  # less progress than this share of log(classes) in that time is none
+FLAT = 0.001  # less progress than this share of log(classes) in that time is none
 
 
 @dataclass(frozen=True, slots=True)
