@@ -8,6 +8,7 @@ accuracy over time, a sample of frames with their answers, and a page that expla
 from __future__ import annotations
 
 import html
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -135,4 +136,7 @@ All three start from the same pretrained network.</p>
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

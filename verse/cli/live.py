@@ -67,6 +67,8 @@ class Live:
         if isinstance(event, Stage):
             bar = event.name.partition(", loss")[0]
             self._show(bar, event.name, event.done, event.total or None)
+            if not self._console.is_terminal and 1 < event.total == event.done:
+                self._print(f"{event.name}: {event.total:,}")  # a log has no bars
         elif isinstance(event, Learned):
             losses = "".join(f"  {name} {value:.3f}" for name, value in event.losses.items())
             self._show("learn", f"{self.name}{losses}", event.position, self.frames or None)

@@ -152,9 +152,13 @@ class Result:
         }
 
     def save(self, path: Path) -> None:
-        """Write one JSON file, all or nothing."""
+        """Write one JSON file, all or nothing; a line for each part, so that it stays small."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, json.dumps(self.document(), indent=1, ensure_ascii=False).encode())
+        parts = (
+            f"{json.dumps(name)}: {json.dumps(part, ensure_ascii=False)}"
+            for name, part in self.document().items()
+        )
+        write_atomic(path, ("{" + ",\n ".join(parts) + "}\n").encode())
 
     @classmethod
     def load(cls, path: Path) -> Result:

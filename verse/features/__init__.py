@@ -1,10 +1,8 @@
 """Frame → z: G once per frame, kept on disk under the identity of the frame and of G.
 
-A store holds the features of one G (weights, split, preprocessing, engine, number format) in chunk
-files: 16-byte frame identities, then the features. A chunk gets its name only when it is complete,
-so that a killed run loses one chunk, and any number of processes may fill a store together: each
-takes missing chunks at random and looks again before the next. Subsets (another split, every n-th
-frame) find what is there, and a changed file is computed anew, because frames are found one by one.
+Subsets (another split, every n-th frame) find what is there, and a changed file is computed anew,
+because frames are found one by one. Several processes may compute together: each takes missing
+chunks at random and looks again before the next.
 """
 
 from __future__ import annotations
@@ -12,11 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -28,18 +24,18 @@ from verse.backbones.base import Backbone, Extractor
 from verse.backbones.weights import cache_directory
 from verse.checkpoint import write_atomic
 from verse.datasets.base import DataWarning, Frames
+from verse.features.store import DTYPES, KEY_BYTES, Store
 from verse.types import BadData, BadImage, BadSetting
+
+__all__ = ["DTYPES", "Features", "Progress", "Store"]
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
 """Called with (frames done, frames in all)."""
 
-DTYPES: dict[str, np.dtype[np.floating]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
 BATCH = 32
 CHUNK_BYTES = 16 << 20
-KEY_BYTES = 16
 READERS = 2
-STALE_SECONDS = 3600.0
 
 
 class Features:
@@ -103,89 +99,6 @@ class Features:
 
     def __getitem__(self, index: Ints) -> Tensor:
         return self._read(np.asarray(index, dtype=np.int64))
-
-
-class Store:
-    """Chunk files of one G, read through memory maps.
-
-    >>> import tempfile
-    >>> store = Store(Path(tempfile.mkdtemp()), (2,), "float32")
-    >>> store.add([b"0123456789abcdef"], torch.ones(1, 2))
-    >>> store.places([b"0123456789abcdef"])
-    {b'0123456789abcdef': (0, 0)}
-    """
-
-    def __init__(self, folder: Path, z_shape: tuple[int, ...], dtype: str) -> None:
-        self.folder, self.z_shape = folder, z_shape
-        self.dtype: np.dtype[np.floating] = DTYPES[dtype]
-        self.row_bytes = int(np.prod(z_shape)) * self.dtype.itemsize
-        self._paths: list[Path] = []
-        self._known: set[str] = set()
-        self._lengths: list[int] = []
-        self._place: dict[bytes, tuple[int, int]] = {}  # identity → (chunk, row)
-        self._map = lru_cache(maxsize=128)(self._open)  # each open map holds a file descriptor
-        folder.mkdir(parents=True, exist_ok=True)
-        self._sweep()
-
-    def look(self) -> None:
-        """Take notice of chunks that have appeared, from this process or another."""
-        for path in sorted(self.folder.glob("*.z")):
-            if path.name not in self._known:
-                n, rest = divmod(path.stat().st_size, KEY_BYTES + self.row_bytes)
-                if rest:
-                    warnings.warn(f"{path} is damaged: computed anew", DataWarning, stacklevel=2)
-                    path.unlink(missing_ok=True)
-                    continue
-                with open(path, "rb") as file:
-                    for row in range(n):
-                        self._place[file.read(KEY_BYTES)] = (len(self._paths), row)
-                self._paths.append(path)
-                self._lengths.append(n)
-                self._known.add(path.name)
-
-    def places(self, keys: Sequence[bytes]) -> dict[bytes, tuple[int, int]]:
-        """Identity → (chunk, row) of the frames that are there."""
-        self.look()
-        return {key: self._place[key] for key in keys if key in self._place}
-
-    def add(self, keys: Sequence[bytes], z: Tensor) -> None:
-        """Write one chunk, all or nothing."""
-        joined = b"".join(keys)
-        path = self.folder / f"{hashlib.sha256(joined).hexdigest()[:32]}.z"
-        try:
-            write_atomic(path, joined + z.numpy().astype(self.dtype).tobytes())
-        except OSError as error:
-            raise BadSetting(
-                f"features cannot be kept in {self.folder} ({error}): set VERSE_CACHE to a folder "
-                "with space, or run without cache (--no-cache)"
-            ) from error
-
-    def rows(self, chunk: Ints, row: Ints) -> Tensor:
-        """Features [n, …] in storage of their own: bits of a matrix product depend on alignment."""
-        out = torch.empty(len(chunk), *self.z_shape)
-        into = out.numpy()
-        for j, (c, r) in enumerate(zip(chunk.tolist(), row.tolist(), strict=True)):
-            into[j] = self._map(c)[r]
-        return out
-
-    def _open(self, chunk: int) -> npt.NDArray[np.floating]:
-        n = self._lengths[chunk]
-        return np.memmap(
-            self._paths[chunk],
-            self.dtype,
-            mode="r",
-            offset=n * KEY_BYTES,
-            shape=(n, *self.z_shape),
-        )
-
-    def _sweep(self) -> None:
-        """Remove unfinished files that a killed process left long ago."""
-        for path in self.folder.glob(".*.part"):
-            try:
-                if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                    path.unlink()
-            except FileNotFoundError:  # another process was faster
-                pass
 
 
 def _digest(key: str) -> bytes:
