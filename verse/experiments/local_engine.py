@@ -28,6 +28,7 @@ class _Worker:
     process: SpawnProcess
     pipe: Connection
     task: Task | None = None
+    awake: bool = False  # it has started and can save what it does
 
 
 class LocalEngine:
@@ -59,6 +60,9 @@ class LocalEngine:
             try:
                 while worker.pipe.poll():
                     report = worker.pipe.recv()
+                    worker.awake = True
+                    if report is None:
+                        continue
                     reports.append(report)
                     if report.kind in ("done", "failed"):
                         worker.task = None
@@ -69,7 +73,9 @@ class LocalEngine:
     def stop(self) -> None:
         """Interrupt the workers once, give them time to save, then end them."""
         for worker in self._workers:
-            if worker.task is None:
+            if not worker.awake:
+                worker.process.kill()
+            elif worker.task is None:
                 worker.pipe.close()  # an idle worker ends when nobody can send it anything
             elif worker.process.pid is not None and worker.process.is_alive():
                 os.kill(worker.process.pid, signal.SIGINT)
@@ -124,6 +130,7 @@ def _work(pipe: Connection, root: str | None) -> None:
         from verse.experiments.bench import Bench
 
         bench = Bench(root)
+        pipe.send(None)
         while True:
             bench.do(pipe.recv(), pipe.send)
     except (EOFError, BrokenPipeError, KeyboardInterrupt):

@@ -7,6 +7,7 @@ come back to the caller, who alone writes the store. A task whose machine dies i
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -39,7 +40,7 @@ class RayEngine:
         self._ours = not ray.is_initialized()
         if self._ours:
             try:
-                ray.init(address=address, log_to_driver=False, logging_level="error")
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
             except ConnectionError as error:
                 raise BadSetting(f"no Ray cluster at {address}: {error}") from error
         self._jobs, self._root = jobs, root
@@ -107,12 +108,10 @@ def work(task: Task, root: str | None, *bounds: Bounds) -> tuple[Report, Bounds]
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(path, content)
-    if task.kind == "run":
-        file = cache_directory() / "partial" / f"{task.id}.checkpoint"
-        task = replace(task, checkpoint=str(file))
+    file = cache_directory() / "partial" / f"{task.id}.checkpoint"
     reports: list[Report] = []
-    bench.do(task, reports.append)
-    if task.checkpoint is not None and reports[-1].kind == "done":
+    bench.do(replace(task, checkpoint=str(file)), reports.append)
+    if reports[-1].kind == "done":
         file.unlink(missing_ok=True)
     return reports[-1], _trained(bench, task) if task.kind == "offline" else {}
 
