@@ -19,7 +19,11 @@ from verse.types import BadData, BadSetting
 
 @dataclass(frozen=True)
 class Stage:
-    """Progress of something before or after the stream: ``done`` of ``total``."""
+    """Progress of something before or after the stream: ``done`` of ``total`` (0: unknown).
+
+    >>> Stage("features, training", 32, 64).done
+    32
+    """
 
     name: str
     done: int
@@ -32,7 +36,17 @@ Watch = Callable[[object], None]
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Shared by all runs that differ only in learner, order, seed, memory and schedule."""
+    """Shared by all runs that differ only in learner, order, seed, memory and schedule.
+
+    >>> import torch
+    >>> from verse.datasets.tabletop import load
+    >>> data = load(frames=1, size=16, cache=False)
+    >>> train, test = (Samples(torch.zeros(len(side), 2), side.labels, side.videos)
+    ...                for side in (data.train, data.test))
+    >>> ready = Prepared(data, backbones.identity(2), train, test, unreadable=0)
+    >>> len(ready.fingerprint)
+    64
+    """
 
     dataset: Dataset
     backbone: Backbone

@@ -45,6 +45,15 @@ class Result:
 
     ``events`` are the test events with their counts by class and by video; ``offline`` is one bound
     per event, or empty. ``circumstances`` are versions, threads and machine.
+
+    >>> tested = Tested(4, [0, 1], 0.75, [[0, 2, 2], [1, 1, 2]], [[5, 3, 4]], [], seconds=0.1)
+    >>> result = Result(
+    ...     run=Run("tabletop"), classes=("cup", "mug"), split="", fingerprint="", frames=4,
+    ...     test_frames=4, events=(tested,), offline=(Bound(1.0, 1.0, 1.0, 10, True, []),),
+    ...     learned=4, refused=0, missed=0, unreadable=0, learn_seconds=2.0, seconds=3.0,
+    ...     capacity=1, memory_bytes=8, settings={}, circumstances={})
+    >>> result.mu_all, result.omega_all, result.steps_per_second
+    (0.75, 0.75, 2.0)
     """
 
     run: Run
