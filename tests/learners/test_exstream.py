@@ -162,3 +162,12 @@ def test_bytes_of_a_prototype() -> None:
     learner = ExStream(small_network(), ClassBalanced(24))
     # six values, a count, the neighbour's distance and slot, the output
     assert learner.memory.item_bytes == 6 * 4 + 4 + 4 + 8 + 8
+
+
+def test_merging_classes_links_their_prototypes() -> None:
+    learner = ExStream(_linear(1), ClassBalanced(4))
+    for value, y in ((0.0, 0), (9.0, 0), (1.0, 1), (20.0, 1)):
+        learner.learn_one(torch.tensor([value]), y)
+    assert learner.merge(1, into=0) == 2
+    learner.learn_one(torch.tensor([50.0]), 0)  # 0 and 1 are now the closest of one class
+    assert sorted(learner.memory.all().z.view(-1).tolist()) == [0.5, 9.0, 20.0, 50.0]

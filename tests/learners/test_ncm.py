@@ -43,3 +43,11 @@ def test_overflow_is_refused() -> None:
     with pytest.raises(Refused):
         learner.learn_one(torch.full((4, 3, 3), 3e38), 0)
     assert learner.counts == [1]
+
+
+def test_merging_classes_merges_their_means() -> None:
+    learner = NCM(small_network("linear"))
+    for value, y in ((0.0, 0), (3.0, 1), (6.0, 1), (100.0, 2)):
+        learner.learn_one(torch.full((6,), value), y)
+    learner.merge(1, into=0)
+    assert learner.means[0].tolist() == pytest.approx([3.0] * 6) and learner.counts[0] == 3

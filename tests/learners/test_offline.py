@@ -59,6 +59,15 @@ def test_trains_again_after_forgetting() -> None:
     assert not torch.equal(before, learner.theta.data) and len(learner.memory) == 40
 
 
+def test_trains_again_after_merging() -> None:
+    learner, stream = _taught()
+    learner.consolidate()
+    learner.merge(12, into=10)
+    learner.consolidate()
+    expected = [10 if y == 12 else y for _, y in stream]
+    assert learner.predict_many(torch.stack([z for z, _ in stream])) == expected
+
+
 def test_function_and_learner_are_the_same_training() -> None:
     learner, stream = _taught()
     learner.consolidate()

@@ -41,7 +41,7 @@ def test_codes_round_trip(channels_last: bool) -> None:
     stored = learner._stored(z)
     codes = learner.encode(stored)
     assert codes.shape == (4, 9, 2) and codes.dtype == torch.uint8
-    decoded = learner._features(learner.decode(codes))
+    decoded = learner.maps.back(learner.decode(codes))
     assert decoded.shape == stored.shape
     assert torch.equal(learner.encode(decoded), codes)
     # the vector at one position of one map, by hand
@@ -52,7 +52,7 @@ def test_codes_round_trip(channels_last: bool) -> None:
 def test_answers_see_quantised_features() -> None:
     learner = _taught(REMIND(_maps_network(), ClassBalanced(20), base=10))
     z = torch.randn(5, 32, 3, 3)
-    quantised = learner._features(learner.decode(learner.encode(z)))
+    quantised = learner.maps.back(learner.decode(learner.encode(z)))
     assert not torch.equal(quantised, z)
     assert torch.equal(learner.logits(z), learner.theta.scores(quantised))
 

@@ -120,3 +120,13 @@ def test_batch_accuracies() -> None:
     reference = float(np.mean(np.asarray(_taught(X, y).predict_many(X_test)) == y_test.numpy()))
     assert lda_accuracy(X, y, X_test, y_test) == pytest.approx(reference)
     assert ridge_accuracy(X, y, X_test, y_test) > 0.6
+
+
+def test_merging_classes_is_as_if_they_had_been_one() -> None:
+    X, y = _data()
+    merged = _taught(X, y)
+    merged.merge(3, into=1)
+    one = _taught(X, torch.where(y == 3, 1, y))
+    test = 2 * torch.randn(300, D)
+    assert torch.allclose(merged.scatter, one.scatter, rtol=1e-3, atol=1e-1)
+    assert merged.predict_many(test) == one.predict_many(test)

@@ -75,6 +75,13 @@ class Learner(nn.Module):
         """Scores [n, classes] for features as memory stores them."""
         return self.theta.scores(Z)
 
+    def network(self) -> nn.Module:
+        """What ``logits`` computes, as a module with weights of its own, of features [n, *z_shape].
+
+        For export; a method that answers by more than a network refuses.
+        """
+        return self.theta.frozen()
+
     def fit(self, Z: Tensor, y: Tensor) -> None:
         """Optional start on a batch (REMIND trains its codec here)."""
 
@@ -87,6 +94,9 @@ class Learner(nn.Module):
 
     def new_output(self, output: int) -> None:
         """A class arrived: give further per-class state its place (Nets have theirs already)."""
+
+    def absorb(self, output: int, into: int) -> None:
+        """Two classes become one: further per-class state of ``output`` joins that of ``into``."""
 
     def memory_fields(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the memory's fields; a method that stores more adds to it."""
@@ -227,7 +237,8 @@ class Learner(nn.Module):
             raise BadSetting("a class cannot be merged into itself")
         output = self._outputs.pop(y)
         self.retired.add(output)
-        return self.memory.relabel(output, self._outputs[into]) if self.memory is not None else 0
+        self.absorb(output, self._outputs[into])
+        return sum(memory.relabel(output, self._outputs[into]) for memory in self._memories())
 
     @final
     @torch.no_grad()

@@ -43,6 +43,11 @@ class NCM(Learner):
         self.means = torch.cat((self.means, self.means.new_zeros(1, self.means.shape[1])))
         self.counts.append(0)
 
+    def absorb(self, output: int, into: int) -> None:
+        total = self.counts[output] + self.counts[into]
+        self.means[into] = self.means[into].lerp(self.means[output], self.counts[output] / total)
+        self.counts[into] = total
+
     def step(self, z: Tensor, y: int) -> None:
         e = self.theta.embed(z)[0]
         mean = self.means[y].lerp(e, 1 / (self.counts[y] + 1))
@@ -53,3 +58,6 @@ class NCM(Learner):
     def logits(self, Z: Tensor) -> Tensor:
         # ‖e‖² is the same for every class
         return self.theta.embed(Z) @ self.means.t() - 0.5 * self.means.square().sum(1)
+
+    def network(self) -> torch.nn.Module:
+        return self.theta.frozen(self.means, -0.5 * self.means.square().sum(1))

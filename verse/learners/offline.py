@@ -65,13 +65,13 @@ class Offline(Learner):
         self.lr, self.momentum, self.weight_decay = lr, momentum, weight_decay
         self.batch, self.epochs, self.max_epochs, self.clip = batch, epochs, max_epochs, clip
         self.memory: Memory = everything
-        self.trained_on = [0, 0]  # samples learned and held at the latest training
+        self.trained_on = [0, 0]  # samples learned and classes retired at the latest training
 
     def step(self, z: Tensor, y: int) -> None:
         self.memory.add(z[0], y)
 
     def consolidate(self) -> None:
-        now = [self.samples, len(self.memory)]
+        now = [self.samples, len(self.retired)]
         if len(self.memory) == 0 or now == self.trained_on:
             return
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import ClassVar
 
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.crops import random_resized_crops
 from verse.kernels.losses import soft_cross_entropy
+from verse.kernels.maps import Maps
 from verse.kernels.product_quantizer import ENGINES, ProductQuantizer, parts_for
 from verse.kernels.vector import Vector
 from verse.learners.base import Learner, require
@@ -81,10 +81,8 @@ class REMIND(Learner):
         clip: float | None = 1.0,
         seed: int = 0,
     ) -> None:
-        # one vector of channels at each position; anything but maps is a single position
-        channels, *sides = F.z_shape if len(F.z_shape) == 3 else (prod(F.z_shape), 1, 1)
-        self.map_shape = (sides[0], sides[1], channels)
-        self.positions = sides[0] * sides[1]
+        self.maps = Maps(F.z_shape, channels_last=F.channels_last)
+        channels = self.maps.channels
         self.parts = parts
         self.code_length = parts_for(channels) if parts is None else parts
         require(
@@ -118,13 +116,16 @@ class REMIND(Learner):
         self._quantizer: ProductQuantizer | None = None
 
     def memory_fields(self) -> dict[str, tuple[int, ...]]:
-        return {"z": (self.positions, self.code_length)}
+        return {"z": (self.maps.positions, self.code_length)}
 
     def memory_types(self) -> dict[str, torch.dtype]:
         return {"z": torch.uint8}
 
     def new_output(self, output: int) -> None:
         self.seen.append(0)
+
+    def absorb(self, output: int, into: int) -> None:
+        self.seen[into] += self.seen[output]
 
     # ---- the codec --------------------------------------------------------------------------
 
@@ -140,30 +141,18 @@ class REMIND(Learner):
     def encode(self, Z: Tensor) -> Tensor:
         """Codes [n, positions, parts] of features as they are stored."""
         assert self.quantizer is not None
-        codes = self.quantizer.encode(self._maps(Z).reshape(-1, self.map_shape[2]))
+        codes = self.quantizer.encode(self.maps.of(Z).reshape(-1, self.maps.channels))
         return codes.view(Z.shape[0], -1, self.code_length)
 
     def decode(self, codes: Tensor) -> Tensor:
         """Maps [n, h, w, channels] of codes."""
         assert self.quantizer is not None
         vectors = self.quantizer.decode(codes.view(-1, self.code_length))
-        return vectors.view(-1, *self.map_shape)
-
-    def _maps(self, Z: Tensor) -> Tensor:
-        """Stored features as [n, h, w, channels]."""
-        if Z.dim() == 4 and not self.F.channels_last:
-            return Z.permute(0, 2, 3, 1)
-        return Z.reshape(-1, *self.map_shape)
-
-    def _features(self, maps: Tensor) -> Tensor:
-        """The way back from ``_maps``."""
-        if len(self.F.z_shape) == 3 and not self.F.channels_last:
-            return maps.permute(0, 3, 1, 2).contiguous()
-        return maps.reshape(-1, *self.stored_shape)
+        return vectors.view(-1, *self.maps.shape)
 
     def _train(self, Z: Tensor) -> Tensor:
         """Codebooks for stored features, by k-means on the vectors at all their positions."""
-        vectors = self._maps(Z).reshape(-1, self.map_shape[2])
+        vectors = self.maps.of(Z).reshape(-1, self.maps.channels)
         return ProductQuantizer.train(
             vectors, parts=self.code_length, size=self.codebook_size, random=self.random,
             engine=self.codec,
@@ -201,19 +190,19 @@ class REMIND(Learner):
         """C items from memory as maps."""
         if self.codebooks is None:
             old = self.raw.sample(self.C)
-            return Batch(self._maps(old.z), old.y)
+            return Batch(self.maps.of(old.z), old.y)
         old = self.memory.sample(self.C)
         return Batch(self.decode(old.z), old.y)
 
     def step(self, z: Tensor, y: int) -> None:
         codes = None if self.codebooks is None else self.encode(z)
-        new = self._maps(z) if codes is None else self.decode(codes)
+        new = self.maps.of(z) if codes is None else self.decode(codes)
         A, B = self._draw(), self._draw()
         k = len(A)
         share = float(self.random.numpy.beta(self.mixup, self.mixup)) if self.mixup else 1.0
 
         maps = torch.cat((new, A.z, B.z))
-        if self.positions > 1:
+        if self.maps.positions > 1:
             maps = random_resized_crops(maps, smallest=self.smallest_crop, random=self.random)
         mixed = torch.cat((maps[:1], maps[1 + k :].lerp(maps[1 : 1 + k], share)))
         target = torch.zeros(1 + k, len(self.labels), device=self.device)
@@ -221,7 +210,7 @@ class REMIND(Learner):
         target[1:].scatter_add_(1, A.y.unsqueeze(1), target.new_full((k, 1), share))
         target[1:].scatter_add_(1, B.y.unsqueeze(1), target.new_full((k, 1), 1 - share))
 
-        _, g = self.theta.gradient(self._features(mixed), soft_cross_entropy(target))
+        _, g = self.theta.gradient(self.maps.back(mixed), soft_cross_entropy(target))
         scale = self.clip_scale(g, self.clip)
         complete = codes is None and len(self.raw) + 1 >= self.base
         codebooks = self._train(torch.cat((self.raw.all().z, z))) if complete else None
@@ -239,5 +228,10 @@ class REMIND(Learner):
             self._adopt(codebooks)
 
     def logits(self, Z: Tensor) -> Tensor:
-        seen = Z if self.codebooks is None else self._features(self.decode(self.encode(Z)))
+        seen = Z if self.codebooks is None else self.maps.back(self.decode(self.encode(Z)))
         return self.theta.scores(seen)
+
+    def network(self) -> torch.nn.Module:
+        if self.codebooks is None:
+            return super().network()
+        raise BadSetting("remind answers with a codec, which is no network to export")

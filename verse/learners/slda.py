@@ -62,6 +62,16 @@ class SLDA(Learner):
         self.means = torch.cat((self.means, self.means.new_zeros(1, self.means.shape[1])))
         self.counts = torch.cat((self.counts, self.counts.new_zeros(1)))
 
+    def absorb(self, output: int, into: int) -> None:
+        # around their common mean both deviate by what their own means differ
+        n, m = float(self.counts[output]), float(self.counts[into])
+        gap = self.means[output] - self.means[into]
+        self.scatter.addr_(gap, gap, alpha=n * m / (n + m))
+        self.means[into] += gap * (n / (n + m))
+        counts = self.counts.clone()
+        counts[output], counts[into] = 0, n + m
+        self.counts = counts
+
     def step(self, z: Tensor, y: int) -> None:
         n = float(self.counts[y])
         gap = self.theta.embed(z)[0] - self.means[y]
@@ -75,9 +85,16 @@ class SLDA(Learner):
         self.counts = counts
 
     def logits(self, Z: Tensor) -> Tensor:
+        weight, bias = self._solved()
+        return torch.addmm(bias, self.theta.embed(Z), weight.t())
+
+    def network(self) -> torch.nn.Module:
+        return self.theta.frozen(*self._solved())
+
+    def _solved(self) -> tuple[Tensor, Tensor]:
+        """Weight [classes, d] and bias [classes] of the linear classifier."""
         if self._solved_for is not self.counts:
             covariance = self.scatter / float(self.counts.sum())
             self._classifier = lda(self.means, covariance, self.shrinkage)
             self._solved_for = self.counts
-        weight, bias = self._classifier
-        return torch.addmm(bias, self.theta.embed(Z), weight.t())
+        return self._classifier
