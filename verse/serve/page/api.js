@@ -1,9 +1,10 @@
 // The server's interface, one function for each request.
 
-/** The server cannot be reached, or is not ready: worth trying again. */
+/** The server cannot be reached, or (`answered`) says it cannot do it now: worth trying again. */
 export class Gone extends Error {
-  constructor(message, retryAfter = null) {
+  constructor(message, { answered = false, retryAfter = null } = {}) {
     super(message);
+    this.answered = answered;
     this.retryAfter = retryAfter;
   }
 }
@@ -64,7 +65,7 @@ async function request(method, path, { body, headers = {}, signal, timeout = 20_
   }
   if (response.ok) return response;
   const said = await reason(response);
-  if (NOT_READY.has(response.status)) throw new Gone(said, seconds(response));
+  if (NOT_READY.has(response.status)) throw new Gone(said, { answered: true, retryAfter: seconds(response) });
   throw new Refusal(response.status, said, seconds(response));
 }
 

@@ -1,7 +1,7 @@
 // Are we connected? Follows the server's events, comes back by itself, and holds what it last said.
 import * as api from "./api.js";
 
-const FIRST = 500, LONGEST = 15_000, GATHER = 250, POLL = 5_000;
+const FIRST = 500, LONGEST = 15_000, GATHER = 250, SILENCE = 5_000;
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -15,9 +15,13 @@ class Link extends EventTarget {
   #waiting = [];
   #refreshing = null;
   #stale = false;
+  #heard = 0;
 
   async follow() {
-    setInterval(() => this.state === "here" && this.refresh(), POLL);
+    // the server tells its status every second; silence may be a connection that died unnoticed
+    setInterval(() => {
+      if (this.state === "here" && performance.now() - this.#heard > SILENCE) this.refresh();
+    }, SILENCE);
     for (let failures = 0; ; failures++) {
       this.#stream = new AbortController();
       let pause = Math.min(FIRST * 2 ** failures, LONGEST) * (0.75 + Math.random() / 2);
@@ -62,7 +66,7 @@ class Link extends EventTarget {
       while (this.#stale && this.state === "here") {
         this.#stale = false;
         await sleep(GATHER);
-        try { await this.#load(); } catch (error) { if (error instanceof api.Gone) this.lost(); }
+        try { await this.#load(); } catch (error) { if (error instanceof api.Gone || error.locked) this.lost(); }
       }
       this.#refreshing = null;
     })();
@@ -75,8 +79,12 @@ class Link extends EventTarget {
   }
 
   #hear({ type, data }) {
-    this.dispatchEvent(new CustomEvent("event", { detail: { type, data } }));
-    this.refresh();
+    this.#heard = performance.now();
+    if (type !== "status" || !data) return void this.refresh();
+    const changed = data.samples !== this.status.samples || data.classes !== this.classes.length;
+    this.status = data;
+    if (changed) this.refresh();
+    else this.dispatchEvent(new Event("world"));
   }
 
   #become(state) {

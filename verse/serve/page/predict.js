@@ -29,7 +29,7 @@ export async function ask() {
       $("rate").textContent = `${rate < 9.95 ? rate.toFixed(1) : Math.round(rate)}/s`;
       if (camera.state === "photo") await sleep(500);
     } catch (error) {
-      if (error instanceof api.Gone) link.lost();
+      if (error instanceof api.Gone && !error.answered) link.lost();
       if (error.locked) dispatchEvent(new CustomEvent("locked", { detail: "predict" }));
       await sleep((error.retryAfter ?? 1) * 1000);
     }

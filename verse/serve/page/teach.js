@@ -119,7 +119,7 @@ class Teacher extends EventTarget {
   }
 
   async #attempts(blob, label, key, wanted) {
-    while (wanted()) {
+    for (let failures = 0; wanted(); failures++) {
       await link.here();
       try {
         const answer = await api.learn(blob, label, key);
@@ -131,8 +131,8 @@ class Teacher extends EventTarget {
       } catch (error) {
         if (error instanceof api.Gone) {
           this.#wait("gone");
-          link.lost();
-          await sleep((error.retryAfter ?? 0.3) * 1000);
+          if (!error.answered) link.lost();
+          await sleep((error.retryAfter ?? Math.min(0.3 * 2 ** failures, 8)) * 1000);
         } else if (error.status === 429) {
           this.#wait("full");
           await sleep((error.retryAfter ?? 1) * 1000);

@@ -79,6 +79,7 @@ function chosen(input) {
 export function listen() {
   $("pick-images").addEventListener("click", () => $("images").click());
   $("pick-folder").addEventListener("click", () => $("folder").click());
+  $("import-ask").addEventListener("click", () => $("import").close("ask"));
   $("ask").addEventListener("click", () => $("shot").click());
   for (const id of ["images", "folder"]) {
     $(id).addEventListener("change", (event) => offer(chosen(event.target)));

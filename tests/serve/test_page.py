@@ -1,0 +1,449 @@
+"""The page in a real browser, with a fake camera, on a real server."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.serve import video
+
+if importlib.util.find_spec("playwright") is None:
+    pytest.skip("no playwright: pip install playwright", allow_module_level=True)
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+expect.set_options(timeout=20_000)  # a busy machine is slow, not wrong
+PAGE = Path(__file__).parents[2] / "verse" / "serve" / "page"
+STILL, CUP, HORSE, UNSEEN_CUP, UNSEEN_HORSE = 1, 2, 3, 4, 5  # scenes of the film
+ENOUGH = 12  # samples of each class
+# Which scene the camera shows, read from the mark that lies outside the square the page sends.
+SCENE = f"""() => {{
+  const video = document.querySelector("video");
+  if (!video.videoWidth) return 0;
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const context = canvas.getContext("2d");
+  context.drawImage(video, 4, 100, 8, 8, 0, 0, 1, 1);
+  return Math.round(context.getImageData(0, 0, 1, 1).data[0] / {video.LUMA_STEP});
+}}"""
+
+
+class Server:
+    """``verse serve`` as its users start it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.port = 0
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "verse.cli",
+                "serve",
+                str(self.directory),
+                "--port",
+                str(self.port),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        lines: list[str] = []
+        for line in self.process.stdout:
+            lines.append(line)
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
+                self.port = int(found[1])
+                return
+        raise AssertionError("verse serve ended: " + "".join(lines))
+
+    def stop(self, how: int = signal.SIGTERM) -> None:
+        self.process.send_signal(how)
+        self.process.wait(30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self.url}/v1/{path}", timeout=10) as answer:
+            return json.load(answer)
+
+    def taught(self) -> dict[str, int]:
+        return {known["label"]: known["taught"] for known in self.get("classes")}
+
+
+def chromium() -> str:
+    named = os.environ.get("VERSE_CHROMIUM")
+    path = named or shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip(
+            "no browser: apt-get install chromium, or set VERSE_CHROMIUM to a Chromium or Chrome"
+        )
+    return path
+
+
+@pytest.fixture(scope="module")
+def film(real_data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A car that stands; cups and horses to teach (objects 1 to 7), others never seen (8 to 10)."""
+    chromium()
+    eth80 = real_data("eth80")
+
+    def scene(name: str, objects: range, every: int, hold: int) -> video.Scene:
+        folders = [eth80 / name / f"{name}{number:02d}" for number in objects]
+        views = [view for folder in folders for view in sorted(folder.iterdir())[::every]]
+        return video.Scene(views, hold)
+
+    path = tmp_path_factory.mktemp("film") / "camera.y4m"
+    scenes = [
+        scene("car", range(1, 2), 41, 40),
+        scene("cup", range(1, 8), 11, 3),
+        scene("horse", range(1, 8), 11, 3),
+        scene("cup", range(8, 11), 8, 4),
+        scene("horse", range(8, 11), 8, 4),
+    ]
+    video.write(path, scenes)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(film: Path) -> Iterator[Browser]:
+    with sync_playwright() as play:
+        started = play.chromium.launch(
+            executable_path=chromium(),
+            args=[
+                "--no-sandbox",
+                "--use-fake-ui-for-media-stream",
+                "--use-fake-device-for-media-stream",
+                f"--use-file-for-fake-video-capture={film}",
+            ],
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("taught"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def page(browser: Browser, server: Server) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1200, "height": 850})
+    context.set_default_timeout(20_000)
+    opened = context.new_page()
+    problems: list[str] = []
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on(
+        "console",
+        # a refused connection is what some tests are about; a broken policy never is
+        lambda m: (
+            problems.append(m.text)
+            if m.type in ("error", "warning") and "Failed to load resource" not in m.text
+            else None
+        ),
+    )
+    opened.goto(server.url)
+    expect(opened.locator("#link")).to_have_attribute("data-state", "here")
+    yield opened
+    context.close()
+    assert problems == []
+
+
+def watch(page: Page) -> None:
+    if page.locator("#start").is_visible():
+        page.click("#start")
+    expect(page.locator("#stage")).to_have_attribute("data-state", "live")
+
+
+def until(page: Page, scene: int) -> None:
+    # asked again and again from outside: the page's policy forbids wait_for_function, which evals
+    for _ in range(2_000):
+        if page.evaluate(SCENE) == scene:
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"scene {scene} never came")
+
+
+def add(page: Page, name: str) -> None:
+    page.fill("#name", name)
+    page.press("#name", "Enter")
+
+
+def hold(page: Page, label: str) -> None:
+    box = page.locator(f"[data-label={label}] .hold").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 60, box["y"] + box["height"] / 2)
+    page.mouse.down()
+
+
+def answers(page: Page, scene: int) -> list[str]:
+    """What the page says while the camera shows this scene, once."""
+    until(page, scene)
+    with page.expect_response("**/v1/predict"):
+        pass  # this one may still be about the scene before
+    seen = []
+    while page.evaluate(SCENE) == scene:
+        with page.expect_response("**/v1/predict"):
+            pass
+        page.wait_for_timeout(20)
+        seen.append(page.locator("#seen").inner_text())
+    assert len(seen) >= 2
+    return seen[:-1]  # the last may be about the scene after
+
+
+@pytest.mark.browser
+def test_two_classes_taught_by_holding_are_recognised_on_objects_never_seen(
+    page: Page, server: Server
+) -> None:
+    watch(page)
+    add(page, "cup")
+    add(page, "horse")
+
+    for _ in range(5):  # once is enough, unless the machine is very busy
+        until(page, CUP)
+        hold(page, "cup")
+        expect(page.locator("#badge")).to_contain_text("Teaching cup")
+        until(page, 0)
+        page.mouse.up()
+        until(page, HORSE)
+        page.keyboard.down("2")  # focus is on a button, not in a field
+        until(page, 0)
+        page.keyboard.up("2")
+        expect(page.locator("#toasts")).to_contain_text("of horse taught")
+        taught = server.taught()
+        if min(taught.values()) >= ENOUGH:
+            break
+    assert taught.keys() == {"cup", "horse"}
+    assert min(taught.values()) >= ENOUGH
+
+    for scene, label in ((UNSEEN_CUP, "cup"), (UNSEEN_HORSE, "horse")):
+        seen = answers(page, scene)
+        assert seen.count(label) / len(seen) >= 0.8, (label, seen)
+
+    # what the page shows is what the server has
+    for label, n in taught.items():
+        row = page.locator(f"[data-label={label}]")
+        expect(row.locator(".counts")).to_have_text(str(n))
+        expect(row.locator(".thumbs img")).to_have_count(4)
+        assert row.locator(".thumbs img").first.evaluate("image => image.decode().then(() => 1)")
+    remembered = sum(known["remembered"] for known in server.get("classes"))
+    expect(page.locator(".tray i")).to_have_count(remembered)
+    expect(page.locator("#accuracy path.line")).to_have_count(1)
+    expect(page.locator("#say")).to_contain_text("I see")
+
+    page.keyboard.press("Control+z")
+    expect(page.locator("#toasts")).to_contain_text("1 sample taken back")
+    assert sum(server.taught().values()) == sum(taught.values()) - 1
+
+
+@pytest.mark.browser
+def test_frames_nearly_equal_to_the_one_before_are_skipped(page: Page, server: Server) -> None:
+    watch(page)
+    add(page, "car")
+    until(page, STILL)
+    hold(page, "car")
+    expect(page.locator("#badge")).to_contain_text("skipped")
+    page.mouse.up()
+    expect(page.locator("#toasts")).to_contain_text("1 frame of car taught")
+    assert server.taught()["car"] == 1
+
+
+@pytest.mark.browser
+def test_a_server_that_is_killed_comes_back_and_learns_nothing_twice(
+    page: Page, server: Server
+) -> None:
+    watch(page)
+    add(page, "thing")
+    before = server.get("status")["samples"]
+
+    # the answer is lost on the way: the server has learned, the page does not know
+    keys: list[str] = []
+
+    def lose(route: Any) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        if len(keys) == 1:
+            route.fetch()
+            route.abort()
+        elif len(keys) == 2:
+            route.fulfill(status=429, headers={"Retry-After": "1"}, json={"detail": "full"})
+        else:
+            route.continue_()
+
+    page.route("**/v1/learn", lose)
+    page.press("[data-label=thing] .hold", "Enter")
+    expect(page.locator("#toasts")).to_contain_text("1 frame of thing taught")
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+    assert server.get("status")["samples"] == before + 1
+    page.unroute("**/v1/learn")
+
+    server.stop(signal.SIGKILL)
+    expect(page.locator("#gone")).to_be_visible()
+    page.press("[data-label=thing] .hold", "Enter")  # waits until the server is there
+    server.start()
+    if page.locator("#again").is_visible():
+        page.click("#again")
+    expect(page.locator("#link")).to_have_attribute("data-state", "here")
+    expect(page.locator("[data-label=thing] .counts")).to_have_text("2")
+    assert server.taught()["thing"] == 2
+
+
+@pytest.mark.browser
+def test_images_are_uploaded_renamed_merged_and_forgotten(
+    page: Page, server: Server, real_data: Callable[[str], Path]
+) -> None:
+    pears = sorted((real_data("eth80") / "pear" / "pear01").iterdir())
+    page.set_input_files("#images", [str(view) for view in pears[:3]])
+    page.fill("#group-0", "<b>pear<b>")
+    page.press("#group-0", "Enter")
+    expect(page.locator("#toasts")).to_contain_text("3 images taught")
+    row = page.locator(".classes li", has_text="<b>pear<b>")
+    expect(row.locator(".counts")).to_have_text("3")
+
+    row.locator(".more").click()
+    page.fill("#rename-to", "pear")
+    page.press("#rename-to", "Enter")
+    expect(page.locator("[data-label=pear] .counts")).to_have_text("3")
+
+    page.set_input_files("#images", str(pears[5]))
+    page.click("#import-ask")
+    expect(page.locator("#stage")).to_have_attribute("data-state", "photo")
+    expect(page.locator("#seen")).not_to_be_empty()
+
+    page.set_input_files("#folder", str(pears[0].parent))
+    expect(page.locator("#group-0")).to_have_value("pear01")
+    page.click("#import [data-close]")
+
+    page.click("[data-label=pear] .more")
+    page.click("#forget button")
+    page.click("#confirm [value=no]")
+    assert server.taught()["pear"] == 3
+    page.click("#forget button")
+    page.click("#confirm-yes")
+    expect(page.locator("[data-label=pear]")).to_have_count(0)
+    assert "pear" not in server.taught()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("Object.defineProperty(window, 'isSecureContext', { value: false })", "needs https"),
+        (
+            "navigator.mediaDevices.getUserMedia = () => "
+            "Promise.reject(new DOMException('no', 'NotAllowedError'))",
+            "was refused",
+        ),
+        (
+            "navigator.mediaDevices.getUserMedia = () => "
+            "Promise.reject(new DOMException('no', 'NotFoundError'))",
+            "No camera found",
+        ),
+    ],
+    ids=["insecure", "refused", "missing"],
+)
+def test_it_says_why_there_is_no_camera(page: Page, script: str, says: str) -> None:
+    page.add_init_script(script)
+    page.reload()
+    expect(page.locator("#link")).to_have_attribute("data-state", "here")
+    if page.locator("#start").is_visible():
+        page.click("#start")
+    expect(page.locator("#note")).to_contain_text(says)
+    expect(page.locator("#ask")).to_be_visible()
+
+
+@pytest.mark.browser
+def test_it_asks_for_a_token_and_keeps_it_in_the_tab(page: Page, server: Server) -> None:
+    def status(route: Any) -> None:
+        answer = server.get("status") | {"auth": {"learn": True, "predict": False}}
+        route.fulfill(json=answer)
+
+    asked: list[str | None] = []
+
+    def learn(route: Any) -> None:
+        asked.append(route.request.headers.get("authorization"))
+        route.fulfill(status=401, json={"detail": "a token is needed"})
+
+    page.route("**/v1/status", status)
+    page.route("**/v1/events", lambda route: route.abort())
+    page.route("**/v1/learn", learn)
+    page.reload()
+    watch(page)
+    add(page, "secret")
+    page.press("[data-label=secret] .hold", "Enter")
+    page.fill("#token-value", "open sesame")
+    page.press("#token-value", "Enter")
+    expect(page.locator("#token")).to_be_hidden()
+    assert asked == []  # nothing was sent without it
+    page.press("[data-label=secret] .hold", "Enter")
+    expect(page.locator("#token")).to_be_visible()  # refused: it asks again
+    assert asked == ["Bearer open sesame"]
+    assert page.evaluate("sessionStorage.getItem('verse-token')") == "open sesame"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_is_readable_and_fits_a_phone(page: Page, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator("html")).to_have_attribute("data-theme", theme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    classes = ["class-none", *(f"class-{n}" for n in range(1, 10))]
+    names = ["ground", "paper", "well", "ink", "soft", "accent", "on-accent", "bad", "on-bad"]
+    value = page.evaluate(
+        """(names) => {
+          const style = getComputedStyle(document.documentElement);
+          return Object.fromEntries(names.map((n) => [n, style.getPropertyValue(`--${n}`).trim()]));
+        }""",
+        [*names, "on-class", *classes],
+    )
+    pairs = [(text, on) for text in ("ink", "soft") for on in ("ground", "paper", "well")]
+    pairs += [("on-accent", "accent"), ("on-bad", "bad"), ("ground", "ink")]
+    pairs += [("on-class", name) for name in classes]
+    low = {pair: contrast(value[pair[0]], value[pair[1]]) for pair in pairs}
+    assert {pair: ratio for pair, ratio in low.items() if ratio < 4.5} == {}
+    assert all(contrast(value[name], value["ground"]) >= 3 for name in classes)
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG's ratio of two colours like #0b6b61."""
+
+    def light(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_page_has_nothing_inline_and_fetches_from_nowhere_else() -> None:
+    html = (PAGE / "index.html").read_text()
+    assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|javascript:", html) == []
+    for file in PAGE.iterdir():
+        text = file.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert re.findall(r"(?:https?:)?//[\w.-]+\.\w+", text) == [], file
+        assert "innerHTML" not in text
+        assert "insertAdjacentHTML" not in text
+    for name in re.findall(r'(?:src|href)="([\w.]+)"', html):
+        assert (PAGE / name).is_file()
