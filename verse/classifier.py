@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, Self
 
 from torch import Tensor
 
-from verse import backbones, checkpoint, learners, memory
+from verse import backbones, checkpoint, export, learners, memory
 from verse.backbones import Backbone
 from verse.kernels.interrupts import deferred_interrupt
 from verse.learners import Learner
@@ -112,6 +113,7 @@ class StreamClassifier:
         }
         self._names: list[Label] = []  # number the learner knows a class by → label
         self._numbers: dict[Label, int] = {}
+        self._changing = threading.Lock()  # held while learner and labels change together
 
     # ---- teaching ---------------------------------------------------------------------------
 
@@ -156,7 +158,7 @@ class StreamClassifier:
     def learn_feature(self, z: Tensor, label: Label) -> None:
         """Learn from a feature that ``features`` made."""
         label = check_label(label)
-        with deferred_interrupt():  # the label and the sample belong together
+        with deferred_interrupt(), self._changing:  # the label and the sample belong together
             number = self._numbers.get(label)
             if number is None:
                 self.learner.learn_one(z, len(self._names))
@@ -167,13 +169,15 @@ class StreamClassifier:
 
     def consolidate(self) -> None:
         """Deferred learning of the methods that have it (GDumb, Offline, coreset VCL)."""
-        self.learner.consolidate()
+        with self._changing:
+            self.learner.consolidate()
 
     def forget(self, label: Label) -> int:
         """Retire a class; its samples leave memory (weights shared with others stay)."""
         number = self._number(label)
-        removed = self.learner.forget(number)
-        del self._numbers[label]
+        with self._changing:
+            removed = self.learner.forget(number)
+            del self._numbers[label]
         return removed
 
     def rename(self, label: Label, new: Label) -> None:
@@ -181,14 +185,17 @@ class StreamClassifier:
         number, new = self._number(label), check_label(new)
         if new in self._numbers:
             raise BadLabel(f"there is a class {new!r} already: merge them instead")
-        del self._numbers[label]
-        self._numbers[new] = number
-        self._names[number] = new
+        with self._changing:
+            del self._numbers[label]
+            self._numbers[new] = number
+            self._names[number] = new
 
     def merge(self, label: Label, into: Label) -> int:
         """Two labels are one class: what is remembered of ``label`` becomes ``into``."""
-        moved = self.learner.merge(self._number(label), self._number(into))
-        del self._numbers[label]
+        numbers = self._number(label), self._number(into)
+        with self._changing:
+            moved = self.learner.merge(*numbers)
+            del self._numbers[label]
         return moved
 
     def _number(self, label: Label) -> int:
@@ -254,6 +261,27 @@ class StreamClassifier:
     def save(self, path: str | Path) -> None:
         """Write everything to one file, atomically."""
         checkpoint.write(path, self.learner.state(), self.spec())
+
+    def export(self, path: str | Path) -> Path:
+        """Write G and the network that answers now to one ONNX file, with the labels inside.
+
+        Any thread may ask while another learns: the weights are copied between two samples, and
+        writing the file holds up nobody. Input and output are described in ``verse.export``.
+        """
+        with self._changing:
+            network = self.learner.network()
+            live = list(self.learner.live)
+            labels = [self._names[self.learner.labels[output]] for output in live]
+            samples = self.samples
+        facts = {"learner": self.learner_name, "samples": samples}
+        return export.write(path, self.backbone, network, live, labels, facts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_changing"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._changing = threading.Lock()
 
     @classmethod
     def load(

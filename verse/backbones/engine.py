@@ -72,6 +72,13 @@ class OnnxEngine:
         self._threads = threads
         self._session = _session(convert(network, example), threads)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"network": self._network, "example": self._example, "threads": self._threads}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A session has no copy: it is started again."""
+        self.__init__(state["network"], state["example"], threads=state["threads"])  # type: ignore[misc]
+
     @property
     def threads(self) -> int:
         return self._threads

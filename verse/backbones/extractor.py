@@ -17,7 +17,8 @@ from verse.types import BadSetting
 class FrozenNetwork:
     """A frozen network behind its preprocessing, run by the fastest engine that can.
 
-    ``network`` is the module itself (input: a batch of prepared images), for exporting.
+    ``network`` is the module itself, ``prepare`` what makes its input of an image, and ``example``
+    a batch of one such input: for exporting.
 
     >>> G = FrozenNetwork(nn.ReLU(), lambda x: np.asarray(x, np.float32), example=[0, 0])
     >>> G([[1, -2], [-3, 4]])
@@ -35,8 +36,8 @@ class FrozenNetwork:
         threads: int | None = None,
     ) -> None:
         self.network = network
-        self._preprocess = preprocess
-        first = np.stack([self.preprocess(example)])
+        self.prepare = preprocess
+        first = self.example = np.stack([self.preprocess(example)])
         self._engine = start(network, torch.from_numpy(first), engine=engine, threads=threads)
         self.z_shape: tuple[int, ...] = tuple(self.run(first).shape[1:])
 
@@ -58,7 +59,7 @@ class FrozenNetwork:
 
     def preprocess(self, image: object) -> npt.NDArray[np.generic]:
         """One image in any form → the network's input, without batch dimension."""
-        return self._preprocess(image)
+        return self.prepare(image)
 
     def run(self, inputs: npt.NDArray[np.generic]) -> Tensor:
         """Prepared inputs [n, …] → float32 z [n, *z_shape]."""

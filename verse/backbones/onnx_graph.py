@@ -9,6 +9,7 @@ from torch import Tensor, fx, nn
 
 from verse.backbones import onnx_wire as wire
 from verse.backbones.onnx_layers import LAYERS, Graph, Unconvertible, call, conv
+from verse.kernels.tracing import trace
 
 
 class _Tracer(fx.Tracer):
@@ -40,14 +41,14 @@ def convert(
     """
     module.eval()
     try:
-        trace = _Tracer().trace(module)
+        traced = trace(_Tracer(), module)
     except Exception as error:  # control flow that depends on data raises whatever it likes
         raise Unconvertible(f"a forward that cannot be traced ({error})") from error
     layers = dict(module.named_modules())
     g, names = Graph(), dict[fx.Node, str]()
     folded: dict[fx.Node, tuple[Tensor, Tensor]] = {}
     last = ""
-    for item in trace.nodes:
+    for item in traced.nodes:
         args = fx.node.map_arg(item.args, lambda n: names[n])
         if item.op == "placeholder":
             if names:

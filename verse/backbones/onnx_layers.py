@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from verse.backbones import onnx_wire as wire
 from verse.backbones.efficientnet_lite0 import SameConv
+from verse.backbones.outputs import Columns, UnitLength
 from verse.backbones.plastic import Head
 from verse.backbones.preprocess import Normalise
 from verse.types import VerseError
@@ -162,6 +163,8 @@ LAYERS: dict[type[nn.Module], Layer] = {
     nn.Identity: lambda g, m, x: x,
     nn.Dropout: lambda g, m, x: x,
     Normalise: _normalise,
+    UnitLength: lambda g, m, x: g.put("LpNormalization", [x], axis=1, p=2),
+    Columns: lambda g, m, x: g.put("Gather", [x, g.constant(m.index)], axis=1),
     Head: lambda g, m, x: _linear(g, m.weight[: m.n], m.bias[: m.n], x),
 }
 

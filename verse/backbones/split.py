@@ -14,6 +14,7 @@ from torch import fx, nn
 from verse.backbones.base import Backbone, content_key, plastic
 from verse.backbones.extractor import FrozenNetwork
 from verse.backbones.preprocess import Normalise, Preprocess, Preprocessor
+from verse.kernels.tracing import trace
 from verse.types import BadSetting
 
 _OUT_OF_PLACE: dict[object, fx.node.Target] = {
@@ -74,7 +75,7 @@ def split(
     module = copy.deepcopy(module).eval()
     tracer = _Tracer()
     try:
-        graph = tracer.trace(module)
+        graph = trace(tracer, module)
     except Exception as error:  # control flow that depends on data raises whatever it likes
         raise BadSetting(
             f"{type(module).__name__} cannot be traced ({error}): split it by hand into two "

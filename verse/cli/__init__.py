@@ -18,6 +18,7 @@ COMMANDS = {
     "serve": "Serve a durable classifier and its page.",
     "teach": "Teach a durable classifier from a folder of images.",
     "predict": "Ask a durable classifier about images.",
+    "export": "Write a durable classifier to one ONNX file.",
     "backup": "Copy a durable classifier to one file.",
     "restore": "Put a backup into a new directory.",
     "info": "Show versions, devices, caches and engines, for bug reports.",

@@ -14,6 +14,7 @@ from verse.learners.answers import FIELDS, answer_fields
 from verse.learners.base import Learner, require
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
+from verse.types import BadSetting
 from verse.memory.doubtful import Doubtful
 
 CHOICES = ("uncertainty", "loss", "uniform")
@@ -146,3 +147,6 @@ class BaSiL(Learner):
         x = self._inputs(Z)
         variance = x.square() @ (1 / self.precision).t()
         return x @ self._weights().t() / torch.sqrt(1 + math.pi / 8 * variance)
+
+    def network(self) -> torch.nn.Module:
+        raise BadSetting("basil answers with the variance of its weights, which is no network to export")

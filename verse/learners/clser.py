@@ -117,9 +117,17 @@ class CLSER(Learner):
             copy.stats.copy_(self.theta.stats)
             copy.sync()
 
+    @property
+    def _answering(self) -> Net:
+        return {"stable": self.stable, "plastic": self.plastic, "theta": self.theta}[
+            self.predict_with
+        ]
+
     def logits(self, Z: Tensor) -> Tensor:
-        nets = {"stable": self.stable, "plastic": self.plastic, "theta": self.theta}
-        return nets[self.predict_with].scores(Z)
+        return self._answering.scores(Z)
+
+    def network(self) -> torch.nn.Module:
+        return self._answering.frozen()
 
 
 def _nothing(scores: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,6 +21,7 @@ from torch.autograd.function import once_differentiable
 from verse.backbones.efficientnet_lite0 import SameConv
 from verse.kernels.conv3x3 import Conv3x3
 from verse.kernels.scratch import scratch
+from verse.kernels.tracing import trace
 from verse.kernels.winograd import LARGEST_MAP
 
 _ACTIVATIONS: dict[object, float] = {
@@ -289,7 +290,7 @@ def fused(
     if len(z_shape) != 3 or not convs:
         return body, []
     try:
-        graph = _Tracer().trace(body)
+        graph = trace(_Tracer(), body)
     except Exception:  # any Python may be in a user's forward; then it runs as it is
         return body, []
     modules = dict(body.named_modules())

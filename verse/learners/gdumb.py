@@ -136,3 +136,6 @@ class GDumb(Learner):
 
     def logits(self, Z: Tensor) -> Tensor:
         return self.trained.scores(Z)
+
+    def network(self) -> torch.nn.Module:
+        return self.trained.frozen()

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
+from verse.backbones.outputs import UnitLength
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import binary_cross_entropy
 from verse.learners.base import Learner, require
@@ -124,6 +125,12 @@ class ICaRL(Learner):
         e = normalize(self.theta.embed(Z))
         # both of length one: ‖e − μ‖² = 2 − 2 e·μ
         return torch.where(means.any(1), 2 * (e @ means.t()) - 2, ABSENT)
+
+    def network(self) -> torch.nn.Module:
+        means = self._class_means()
+        bias = torch.where(means.any(1), -2.0, ABSENT)
+        F = self.theta.frozen(2 * means, bias)
+        return torch.nn.Sequential(F.body, UnitLength(), F.head)
 
     def _class_means(self) -> Tensor:
         """[classes, d]: the mean exemplar of each class, of length one, or zero if it has none.

@@ -176,6 +176,17 @@ class Net(Vector):
         twin.assign(self)
         return twin
 
+    def frozen(self, weight: Tensor | None = None, bias: Tensor | None = None) -> Plastic:
+        """The same network with float32 weights of its own, or behind it another linear layer
+        (weight [classes, d], bias [classes])."""
+        F = copy.deepcopy(self.module).requires_grad_(False)
+        for slot in self.layout.slots:
+            F.get_parameter(slot.name).data = slot.view(self.data).clone()
+        if weight is not None and bias is not None:
+            F.head.weight.data, F.head.bias.data = weight.clone(), bias.clone()
+            F.head.n = weight.shape[0]
+        return F
+
     def assign(self, other: Net) -> None:
         """Take over another network's parameters and statistics, in place."""
         self.data.copy_(other.data)

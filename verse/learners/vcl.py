@@ -14,6 +14,7 @@ from verse.learners.base import Learner, require
 from verse.learners.traits import Traits
 from verse.learners.trigger import DEFAULT, Trigger, task_based
 from verse.memory.base import Memory
+from verse.types import BadSetting
 
 START_LOG_VAR = -6.0  # the authors' first posterior
 PRIOR_MEAN, PRIOR_LOG_VAR = 0.0, 0.0  # the authors' first prior, N(0, 1)
@@ -171,3 +172,6 @@ class VCL(Learner):
         mean, log_var = (self.mean, self.log_var) if self.tuned is None else self.tuned
         noise = Random(self.seed, 2).normal_tensor((self.predict_draws, self.theta.n))
         return log_predictive(self.theta.embed(Z), mean, log_var, noise.to(self.device))
+
+    def network(self) -> torch.nn.Module:
+        raise BadSetting("vcl answers with draws of its weights, which is no network to export")

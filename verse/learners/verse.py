@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy, mse
 from verse.learners.base import Learner, require
+from verse.learners.network import Net
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.semantic import stochastic_ema
@@ -96,8 +97,15 @@ class VERSE(Learner):
         memory.add(z[0], y)
         self.loss_v, self.loss = float(loss_v), float(loss)
 
+    @property
+    def _answering(self) -> Net:
+        return self.theta if self.predict_with == "theta" else self.phi
+
     def logits(self, Z: Tensor) -> Tensor:
-        return (self.theta if self.predict_with == "theta" else self.phi).scores(Z)
+        return self._answering.scores(Z)
+
+    def network(self) -> nn.Module:
+        return self._answering.frozen()
 
     def losses(self) -> dict[str, float]:
         return {"loss_v": self.loss_v, "loss": self.loss}
