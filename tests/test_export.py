@@ -115,7 +115,7 @@ def test_nothing_learned_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match="cannot write .*: No such file"):
+    with pytest.raises(BadSetting, match=r"cannot write .*: No such file"):
         taught("verse").export(tmp_path / "no" / "m.onnx")
 
 

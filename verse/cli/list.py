@@ -29,6 +29,13 @@ def assumptions() -> list[dict[str, object]]:
     ]
 
 
+def settings() -> dict[str, dict[str, object]]:
+    """Learner → its hyper-parameters as JSON schema."""
+    from verse import learners
+
+    return {name: {"settings": learners.schema(name)} for name in learners.names()}
+
+
 def short(row: dict[str, object]) -> dict[str, object]:
     """A learner's assumptions on one line: yes is ✓, no is ✗, – does not apply."""
     headings = {
@@ -98,8 +105,9 @@ def command(kind: str, as_json: bool) -> None:
     with result_only(as_json):
         rows = [{"name": name, "description": line} for name, line in KINDS[kind]().items()]
         more = {row["name"]: row for row in assumptions()} if kind == "learners" else {}
+        schemas = settings() if kind == "learners" else {}
     if as_json:
-        print_json([row | more.get(row["name"], {}) for row in rows])
+        print_json([row | more.get(row["name"], {}) | schemas.get(row["name"], {}) for row in rows])
         return
     print_table(rows)
     if more:

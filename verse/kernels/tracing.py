@@ -33,5 +33,5 @@ def trace(tracer: fx.Tracer, module: nn.Module) -> fx.Graph:
             return get(attr, value, cache) if threading.get_ident() == mine else value
 
         tracer.call_module = call_or_pass  # type: ignore[method-assign]
-        tracer.getattr = get_or_pass  # type: ignore[method-assign]
+        tracer.getattr = get_or_pass  # type: ignore[assignment, method-assign]
         return tracer.trace(module)

@@ -25,6 +25,7 @@ from verse.learners.fine_tune import FineTune
 from verse.learners.gdumb import GDumb
 from verse.learners.gem import GEM
 from verse.learners.icarl import ICaRL
+from verse.learners.json_schema import schema as _schema_of
 from verse.learners.lamaml import LaMAML
 from verse.learners.lwf import LwF
 from verse.learners.mas import MAS
@@ -68,6 +69,7 @@ __all__ = [
     "build",
     "get",
     "names",
+    "schema",
     "settings",
 ]
 
@@ -135,6 +137,15 @@ def settings(name: str) -> Mapping[str, inspect.Parameter]:
         for key, parameter in inspect.signature(_call(get(name))).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     }
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The same as JSON schema, for the service, recipes and documentation alike.
+
+    >>> schema("verse")["properties"]["beta"]
+    {'type': 'number', 'default': 0.01}
+    """
+    return _schema_of(name, _call(get(name)))
 
 
 def _call(factory: Factory) -> Callable[..., Learner]:

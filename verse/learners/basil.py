@@ -14,8 +14,8 @@ from verse.learners.answers import FIELDS, answer_fields
 from verse.learners.base import Learner, require
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
-from verse.types import BadSetting
 from verse.memory.doubtful import Doubtful
+from verse.types import BadSetting
 
 CHOICES = ("uncertainty", "loss", "uniform")
 POOL = 4  # candidates looked at for every sample that is replayed
@@ -149,4 +149,6 @@ class BaSiL(Learner):
         return x @ self._weights().t() / torch.sqrt(1 + math.pi / 8 * variance)
 
     def network(self) -> torch.nn.Module:
-        raise BadSetting("basil answers with the variance of its weights, which is no network to export")
+        raise BadSetting(
+            "basil answers with the variance of its weights, which is no network to export"
+        )
