@@ -170,7 +170,7 @@ def test_resume_of_a_finished_run_only_prints_it() -> None:
 def test_kill_9_at_random_points_changes_nothing(tmp_path: Path, root: Path) -> None:
     args = [
         sys.executable, "-m", "verse.cli", *TOY, "--learner", "verse_toy.Slow", "--no-offline",
-        "--data", "frames=100", "--save-seconds", "0", "--threads", "1", "--json",
+        "--data", "frames=160", "--save-seconds", "0", "--threads", "1", "--json",
     ]  # fmt: skip
     environment = os.environ | {"PYTHONPATH": f"{root}:{root / 'tests' / 'toy'}"}
 
@@ -181,6 +181,7 @@ def test_kill_9_at_random_points_changes_nothing(tmp_path: Path, root: Path) -> 
     whole = json.loads(start("--out", "whole.json").communicate(timeout=120)[0])
     saved = tmp_path / "cut.checkpoint"
     chance = random.Random(int.from_bytes(os.urandom(4), "big"))
+    killed = 0
     for _ in range(5):
         process = start("--out", "cut.json", "--resume")
         wanted = chance.randint(1, 6)  # saves to wait for: at least one, so that it gets on
@@ -194,10 +195,11 @@ def test_kill_9_at_random_points_changes_nothing(tmp_path: Path, root: Path) -> 
         time.sleep(chance.random() * 0.02)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        assert process.returncode == -signal.SIGKILL, "it finished before it was killed"
+        killed += process.returncode == -signal.SIGKILL
+    assert killed >= 4  # a busy machine may let one finish first
     cut = json.loads(start("--out", "cut.json", "--resume").communicate(timeout=120)[0])
     assert cut["alpha"] == whole["alpha"]
-    assert cut["steps"] == whole["steps"] == 800
+    assert cut["steps"] == whole["steps"] == 1280
     assert not saved.exists()
 
 
