@@ -6,7 +6,6 @@ sample back, masking, state) is here and final.
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from verse.backbones.plastic import Plastic
 from verse.kernels.interrupts import deferred_interrupt
 from verse.kernels.randomness import Random
 from verse.kernels.vector import Vector
+from verse.learners import parts
 from verse.learners.network import Net
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -118,11 +118,11 @@ class Learner(nn.Module):
             # a sum is one pass and keeps every NaN and infinity; only if it is odd look closer
             if not math.isfinite(float(row.sum())) and not bool(torch.isfinite(row).all()):
                 raise Refused("the feature is not finite; nothing was learned")
-            mark = self._mark()
+            n, marks = len(self.labels), parts.marks(self._parts())
             try:
                 self.step(row, self._output(y))
             except BaseException:
-                self._undo(mark)
+                self._undo(n, marks)
                 raise
             finally:
                 self._protected.clear()
@@ -250,21 +250,7 @@ class Learner(nn.Module):
         """
         self.labels, self.retired = list(other.labels), set(other.retired)
         self._outputs, self.samples = dict(other._outputs), other.samples
-        for name, theirs in other._parts().items():
-            mine = getattr(self, name)
-            if isinstance(theirs, Net):
-                mine.grow_to(theirs.n)
-                mine.assign(theirs)
-            elif isinstance(theirs, Vector):
-                mine.move_to(theirs.layout)
-                mine.data.copy_(theirs.data)
-            elif isinstance(theirs, Memory):
-                if self.ANSWERS_FROM_MEMORY:
-                    mine.load_state(theirs.state())
-            elif isinstance(theirs, Tensor):
-                setattr(self, name, theirs.clone())
-            elif not isinstance(theirs, Random):
-                setattr(self, name, copy.copy(theirs))
+        self._set(parts.followed(self._parts(), other._parts(), memories=self.ANSWERS_FROM_MEMORY))
 
     # ---- layout -----------------------------------------------------------------------------
 
@@ -293,10 +279,10 @@ class Learner(nn.Module):
     # ---- taking back ------------------------------------------------------------------------
 
     def _parts(self) -> dict[str, Any]:
-        parts: dict[str, Any] = {"theta": self.theta, "random": self.random}
+        always: dict[str, Any] = {"theta": self.theta, "random": self.random}
         if self.memory is not None:
-            parts["memory"] = self.memory
-        return parts | {name: getattr(self, name) for name in self.STATE}
+            always["memory"] = self.memory
+        return always | {name: getattr(self, name) for name in self.STATE}
 
     def _nets(self) -> list[Net]:
         return [p for p in self._parts().values() if isinstance(p, Net)]
@@ -309,35 +295,19 @@ class Learner(nn.Module):
     def _memories(self) -> list[Memory]:
         return [p for p in self._parts().values() if isinstance(p, Memory)]
 
-    def _mark(self) -> dict[str, Any]:
-        """Cheap: references, counters and generator states, no copies of weights or memory."""
-        parts = self._parts()
-        return {
-            "n": len(self.labels),
-            "parts": {
-                name: part.mark()
-                if isinstance(part, Vector | Random | Memory)
-                else part.copy()
-                if isinstance(part, list | dict | set)
-                else part
-                for name, part in parts.items()
-            },
-        }
+    def _set(self, plain: dict[str, Any]) -> None:
+        for name, value in plain.items():
+            setattr(self, name, value)
 
-    def _undo(self, mark: dict[str, Any]) -> None:
-        n = mark["n"]
+    def _undo(self, n: int, marks: dict[str, Any]) -> None:
+        """Back to ``n`` classes and to the marks: the sample leaves no trace."""
         grew = len(self.labels) > n
         for tensor, before in self._protected:
             tensor.copy_(before)
         for label in self.labels[n:]:
             del self._outputs[label]
         del self.labels[n:]
-        for name, saved in mark["parts"].items():
-            part = getattr(self, name)
-            if isinstance(part, Vector | Random | Memory):
-                part.undo(saved)
-            else:
-                setattr(self, name, saved)
+        self._set(parts.undone(self._parts(), marks))
         for net in self._nets():
             if grew and n < net.layout.slots[-1].shape[0]:
                 views = net.layout.views(net.data)
@@ -358,27 +328,11 @@ class Learner(nn.Module):
     @final
     def state(self) -> dict[str, Tensor]:
         """The whole learner as flat tensors; saving, loading and going on changes no bit."""
-        state: dict[str, Tensor] = {
+        return {
             "labels": torch.tensor(self.labels, dtype=torch.int64),
             "retired": torch.tensor(sorted(self.retired), dtype=torch.int64),
             "samples": torch.tensor(self.samples),
-        }
-        for name, part in self._parts().items():
-            if isinstance(part, Vector | Memory):
-                state |= {f"{name}.{key}": value for key, value in part.state().items()}
-            elif isinstance(part, Random):
-                state[name] = part.state()
-            elif isinstance(part, Tensor):
-                state[name] = part
-            elif isinstance(part, bool | int):
-                state[name] = torch.tensor(part)
-            elif isinstance(part, float):
-                state[name] = torch.tensor(part, dtype=torch.float64)
-            elif isinstance(part, list | set):
-                state[name] = torch.tensor(sorted(part) if isinstance(part, set) else part)
-            elif part is not None:
-                raise TypeError(f"{name} is a {type(part).__name__}, which has no saved form")
-        return state
+        } | parts.saved(self._parts())
 
     @final
     @torch.no_grad()
@@ -395,29 +349,11 @@ class Learner(nn.Module):
                 net.grow_to(len(self.labels))
             for vector in self._vectors():
                 vector.move_to(self.theta.layout)
-            for name, part in self._parts().items():
-                if isinstance(part, Vector | Memory):
-                    prefix = f"{name}."
-                    part.load_state(
-                        {k[len(prefix) :]: v for k, v in state.items() if k.startswith(prefix)}
-                    )
-                elif isinstance(part, Random):
-                    part.load_state(state[name])
-                else:
-                    setattr(self, name, self._restored(part, state.get(name)))
+            self._set(parts.restored(self._parts(), state, self.device))
         except (KeyError, RuntimeError, ValueError) as error:
             if isinstance(error, BadState):
                 raise
             raise BadState(f"the saved state does not fit this learner: {error}") from error
-
-    def _restored(self, part: Any, value: Tensor | None) -> Any:
-        if value is None:
-            return None
-        if isinstance(part, bool | int | float):
-            return type(part)(value.item())
-        if isinstance(part, list | set):
-            return type(part)(value.tolist())
-        return value.clone().to(self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are rebuilt from settings and state: parameters are views of one
