@@ -23,7 +23,7 @@ class Scene:
 
     views: Sequence[Path]
     hold: int = 3
-    rest: int = 16
+    rest: int = 12
 
 
 def write(path: Path, scenes: Sequence[Scene]) -> None:

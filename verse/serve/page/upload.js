@@ -106,7 +106,7 @@ export function listen() {
     const onto = event.target.closest?.("[data-label]")?.dataset.label ?? null;
     // entries must be taken before the first await; afterwards the list is empty
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
-    const found = [];
+    const found = entries.length ? [] : [...event.dataTransfer.files].map((file) => ({ file, path: file.name }));
     try {
       for (const entry of entries) for await (const one of walk(entry)) found.push(one);
     } catch { return note("Some of these files cannot be read.", { bad: true }); }
