@@ -1,0 +1,257 @@
+"""Ablations, found in the store: runs that are equal but for one choice."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from verse import streams
+from verse.reports import statistics
+from verse.reports.cells import Bench, Key, Results, Sorted
+from verse.reports.statistics import Estimate
+from verse.reports.tables import Table, Text
+
+EMA_LEVELS = ("no distillation", "teacher θ", "hard copy", "EMA")
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One choice: its value in a cell, and what stays equal when it is turned."""
+
+    name: str
+    title: str
+    value: Callable[[Key, Results], Any]
+    bases: Callable[[Key, Collection[Key]], list[str]]  # the comparisons it belongs to
+    metric: str  # "omega" or "mu", as in the paper's figure
+    bars: bool = False
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """Figures by ordering and value of a knob."""
+
+    knob: Knob
+    bench: Bench
+    learner: str
+    values: list[Any]
+    cells: dict[str, dict[Any, Estimate]]  # ordering → value → figure
+
+    @property
+    def name(self) -> str:
+        """For files."""
+        return f"ablation-{self.knob.name}-{self.learner}-{self.bench.slug}"
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.knob.title}: {self.learner} on {self.bench.title}"
+
+    def table(self) -> Table:
+        """Orderings × values."""
+        sign = "Ω_all" if self.knob.metric == "omega" else "μ_all"
+        rows, records = [], []
+        for order, by in self.cells.items():
+            best = max(by, key=lambda value: by[value].mean)
+            row = [Text(order)]
+            for value in self.values:
+                e = by.get(value)
+                text = "–" if e is None else f"{e.mean:.3f} ± {e.half:.3f}"
+                row.append(Text(text, value == best))
+                if e is not None:
+                    records.append({
+                        "dataset": self.bench.dataset, "backbone": self.bench.backbone,
+                        "learner": self.learner, "order": order, self.knob.name: value,
+                        "metric": sign, **e._asdict(),
+                    })  # fmt: skip
+            rows.append(row)
+        head = ["ordering", *(str(value) for value in self.values)]
+        note = f"{sign}, mean ± half of the 95 % interval; bold: the highest mean of the row."
+        return Table(self.name, self.title, head, rows, note, records)
+
+
+def find(found: Sorted) -> list[Ablation]:
+    """Every knob that was turned, for each data set, backbone and learner."""
+    ablations = []
+    for knob in KNOBS:
+        groups: dict[tuple[Bench, str], dict[str, dict[str, dict[Any, Results]]]] = defaultdict(
+            lambda: defaultdict(lambda: defaultdict(dict))
+        )
+        tested = {key: runs for key, runs in found.cells.items() if key.bench.validation is None}
+        verses = {key: runs for key, runs in tested.items() if key.learner.startswith("verse")}
+        for key, runs in verses.items():
+            for base in knob.bases(key, verses):
+                groups[key.bench, key.learner][base][key.order][knob.value(key, runs)] = runs
+        for (bench, learner), bases in groups.items():
+            main = max(bases.values(), key=_size)  # more than one may have been ablated
+            if max(len(by) for by in main.values()) > 1:
+                ablations.append(_ablation(knob, bench, learner, main))
+    return sorted(ablations, key=lambda a: ([k.name for k in KNOBS].index(a.knob.name), a.name))
+
+
+def _size(base: dict[str, dict[Any, Results]]) -> tuple[int, int]:
+    """The number of values, then of runs."""
+    return (max(len(by) for by in base.values()),
+            sum(len(runs) for by in base.values() for runs in by.values()))  # fmt: skip
+
+
+def _ablation(
+    knob: Knob, bench: Bench, learner: str, base: dict[str, dict[Any, Results]]
+) -> Ablation:
+    values = {value for by in base.values() for value in by}
+    ordered = [v for v in EMA_LEVELS if v in values] or sorted(values, key=_place)
+    cells: dict[str, dict[Any, Estimate]] = {}
+    for order in (o for o in streams.names() if len(base.get(o, {})) > 1):
+        common = set.intersection(*({r.run.seed for r in runs} for runs in base[order].values()))
+        cells[order] = {}
+        for value, runs in base[order].items():
+            # the same seeds everywhere, if there are any: a value must not win by its seeds
+            same = [r for r in runs if r.run.seed in common] or runs
+            omega = statistics.omega(same) if knob.metric == "omega" else None
+            cells[order][value] = omega or statistics.mu(same)
+    return Ablation(knob, bench, learner, ordered, cells)
+
+
+def _place(value: Any) -> tuple[int, Any]:
+    return (0, value) if isinstance(value, int | float) else (1, str(value))
+
+
+def _setting(name: str, title: str) -> Knob:
+    def bases(key: Key, _: Collection[Key]) -> list[str]:
+        return [_base(key, name)] if name in key.values else []
+
+    return Knob(name, title, lambda key, _: key.values[name], bases, "omega")
+
+
+def _base(key: Key, *names: str) -> str:
+    """A cell without its ordering and without these settings."""
+    left = {name: value for name, value in key.values.items() if name not in names}
+    return repr(replace(key, settings=json.dumps(left, sort_keys=True), order=""))
+
+
+def _capacity(key: Key, _: Collection[Key]) -> list[str]:
+    return [_base(replace(key, conditions=replace(key.conditions, capacity="")))]
+
+
+def _policy(key: Key, _: Collection[Key]) -> list[str]:
+    return [_base(replace(key, conditions=replace(key.conditions, own_memory="")))]
+
+
+def _ema(key: Key, everyone: Collection[Key]) -> list[str]:
+    """The moving averages whose λ (and r, but for the teacher θ) this cell shares."""
+    if not {"lam", "gamma", "r"} <= set(key.values):
+        return []
+    level, rest = ema_level(key), _base(key, "lam", "gamma", "r")
+    found = []
+    for other in everyone:
+        if not {"lam", "gamma", "r"} <= set(other.values) or ema_level(other) != EMA_LEVELS[3]:
+            continue
+        same_lam = level == EMA_LEVELS[0] or other.values["lam"] == key.values["lam"]
+        same_r = level in EMA_LEVELS[:2] or other.values["r"] == key.values["r"]
+        same_gamma = level != EMA_LEVELS[3] or other.values["gamma"] == key.values["gamma"]
+        if same_lam and same_r and same_gamma and _base(other, "lam", "gamma", "r") == rest:
+            found.append(_base(other))
+    return list(dict.fromkeys(found))
+
+
+def ema_level(key: Key) -> str:
+    """Which kind of teacher the settings mean."""
+    values = key.values
+    if values["lam"] == 0:
+        return EMA_LEVELS[0]
+    if values["gamma"] == 0:
+        return EMA_LEVELS[1] if values["r"] == 1 else EMA_LEVELS[2]
+    return EMA_LEVELS[3]
+
+
+KNOBS = (
+    Knob("capacity", "Capacity of the memory (samples)", lambda _, runs: runs[0].capacity,
+         _capacity, "omega"),
+    _setting("lam", "Weight λ of the distillation"),
+    _setting("r", "Acceptance rate r"),
+    Knob("ema", "Semantic memory", lambda key, _: ema_level(key), _ema, "mu", bars=True),
+    Knob("policy", "Replacement policy", lambda _, runs: runs[0].run.memory, _policy, "mu",
+         bars=True),
+)  # fmt: skip
+
+
+def budgets(found: Sorted, bench: Bench) -> Table | None:
+    """Learners × capacities in each ordering, at each learner's main settings."""
+    main = found.main(bench)
+    conditions = found.conditions(bench)
+    settings = {name: _settings_of(found, bench, by) for name, by in main.items()}
+    cells: dict[tuple[str, str], dict[str, Results]] = defaultdict(dict)
+    sizes: dict[str, int] = {}
+    for key, runs in found.cells.items():
+        same = replace(key.conditions, capacity=conditions.capacity) == conditions
+        if key.bench == bench and same and key.settings == settings.get(key.learner):
+            cells[key.learner, key.order][key.conditions.capacity] = runs
+            sizes[key.conditions.capacity] = max(
+                runs[0].capacity, sizes.get(key.conditions.capacity, 0)
+            )
+    several = {place: by for place, by in cells.items() if len(by) > 1}
+    if not several:
+        return None
+    capacities = sorted(sizes, key=sizes.__getitem__)
+    rows, records = [], []
+    for (learner, order), by in several.items():
+        row = [Text(f"{learner}, {order}")]
+        for capacity in capacities:
+            e = None if capacity not in by else statistics.omega(by[capacity])
+            row.append(Text("–" if e is None else f"{e.mean:.3f} ± {e.half:.3f}"))
+            if e is not None:
+                records.append({"dataset": bench.dataset, "learner": learner, "order": order,
+                                "capacity": capacity, "samples": by[capacity][0].capacity,
+                                "bytes": by[capacity][0].memory_bytes, **e._asdict()})  # fmt: skip
+        rows.append(row)
+    head = ["learner, ordering", *(f"{c} ({sizes[c]} samples)" for c in capacities)]
+    note = "Ω_all, mean ± half of the 95 % interval."
+    return Table(f"budgets-{bench.slug}", f"Memory budgets on {bench.title}", head, rows, note,
+                 records)  # fmt: skip
+
+
+def _settings_of(found: Sorted, bench: Bench, by: dict[str, Results]) -> str:
+    first = next(iter(by.values()))
+    return next(k.settings for k, runs in found.cells.items() if runs is first and k.bench == bench)
+
+
+def variants(found: Sorted, bench: Bench) -> Table | None:
+    """Learners that ran with several settings or conditions: all of them, main ones first."""
+    main, conditions = found.main(bench), found.conditions(bench)
+    rows, records = [], []
+    orders = [o for o in streams.names() if any(k.order == o for k in found.cells)]
+    for name, by in main.items():
+        settings = _settings_of(found, bench, by)
+        groups: dict[str, dict[str, Results]] = defaultdict(dict)
+        for key, runs in found.cells.items():
+            if key.bench == bench and key.learner == name:
+                groups[_changes(key, conditions, settings)][key.order] = runs
+        if len(groups) < 2:
+            continue
+        for change in sorted(groups):
+            row = [Text(f"{name}: {change or 'as in the main table'}")]
+            for order in orders:
+                runs = groups[change].get(order, [])
+                e = (statistics.omega(runs) or statistics.mu(runs)) if runs else None
+                row.append(Text("–" if e is None else f"{e.mean:.3f} ± {e.half:.3f}"))
+                if e is not None:
+                    records.append({"dataset": bench.dataset, "learner": name, "order": order,
+                                    "change": change, **e._asdict()})  # fmt: skip
+            rows.append(row)
+    if not rows:
+        return None
+    note = "Ω_all (μ_all without Offline), mean ± half of the 95 % interval."
+    return Table(f"variants-{bench.slug}", f"Other settings on {bench.title}",
+                 ["learner: change", *orders], rows, note, records)  # fmt: skip
+
+
+def _changes(key: Key, conditions: Any, settings: str) -> str:
+    """What differs from the main table, in words."""
+    base, mine = json.loads(settings), key.values
+    parts = [f"{n} = {v}" for n, v in mine.items() if base.get(n, v) != v or n not in base]
+    for field, value in vars(key.conditions).items():
+        if value != vars(conditions)[field]:
+            parts.append(f"{field.replace('own_memory', 'memory')} = {value}")
+    return ", ".join(parts)

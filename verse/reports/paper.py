@@ -1,0 +1,72 @@
+"""The figures that the paper publishes, beside ours where the data set is the same."""
+
+from __future__ import annotations
+
+import csv
+from importlib.resources import files
+from typing import Any
+
+from verse.reports.tables import Table, Text
+
+LEARNERS = {
+    "Fine-tune": "fine-tune", "EWC++": "ewcpp", "MAS": "mas", "AGEM": "agem", "FIFO": "fifo",
+    "GDumb": "gdumb", "TinyER": "tinyer", "DER": "der", "DER++": "derpp", "CLS-ER": "cls-er",
+    "ExStream": "exstream", "REMIND": "remind", "VERSE": "verse",
+    "Offline-mean-accuracy": "offline",
+}  # fmt: skip
+DATASETS = {"iCub1.0": "icub1", "iCub28": "icub28", "CoRe50": "core50"}
+Published = dict[tuple[str, str, str], float]
+"""(data set, ordering, learner) → Ω_all; of offline the mean accuracy."""
+
+
+def published() -> Published:
+    """The paper's result table.
+
+    >>> published()["core50", "iid", "verse"]
+    1.0202
+    """
+    text = files("verse.reports").joinpath("paper_omega_all.csv").read_text(encoding="utf-8")
+    return {
+        (DATASETS[row["dataset"]], row["ordering"], LEARNERS[row["method"]]): float(row["value"])
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+def beside(listed: list[dict[str, Any]]) -> Table | None:
+    """Our Ω_all and the paper's, for cells on the paper's data sets; None without any."""
+    facts = published()
+    rows, records = [], []
+    for r in listed:
+        paper = facts.get((r["dataset"], r["order"], r["learner"]))
+        if paper is None or r["mean"] is None:
+            continue
+        ours = f"{r['mean']:.3f} ± {(r['high'] - r['low']) / 2:.3f}"
+        within = r["low"] <= paper <= r["high"]
+        cells = [r["learner"], r["dataset"], r["order"], r["backbone"], ours, f"{paper:.3f}",
+                 f"{r['mean'] - paper:+.3f}", "yes" if within else "no"]  # fmt: skip
+        rows.append([Text(cell) for cell in cells])
+        records.append({key: r[key] for key in ("dataset", "order", "learner", "backbone", "mean",
+                        "low", "high", "n")} | {"paper": paper})  # fmt: skip
+    head = ["learner", "data set", "ordering", "backbone", "Ω_all here", "paper", "difference",
+            "paper's in our interval"]  # fmt: skip
+    note = "The paper gives means over 10 permutations, without intervals."
+    return Table("paper", "Beside the paper's figures", head, rows, note, records) if rows else None
+
+
+def reference() -> Table:
+    """The paper's own table, for reference."""
+    facts = published()
+    columns = list(dict.fromkeys((dataset, order) for dataset, order, _ in facts))
+    columns.sort(key=lambda c: list(DATASETS.values()).index(c[0]))
+    rows = []
+    for learner in LEARNERS.values():
+        values = [facts.get((*column, learner)) for column in columns]
+        title = "Offline (mean accuracy)" if learner == "offline" else learner
+        bold = learner == "verse"
+        rows.append([Text(title), *(Text("–" if v is None else f"{v:.3f}", bold) for v in values)])
+    note = (
+        "Published figures on the paper's own data sets with ResNet-18: no figure of another data "
+        "set can be compared with them, only who leads whom."
+    )
+    head = ["learner", *(f"{dataset} {order}" for dataset, order in columns)]
+    return Table("paper-reference", "Ω_all as the paper reports it", head, rows, note)

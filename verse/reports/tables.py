@@ -1,0 +1,100 @@
+"""A table once, and its forms: Markdown, CSV, LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+_TEX = {
+    "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "Ω": r"$\Omega$",
+    "μ": r"$\mu$", "α": r"$\alpha$", "λ": r"$\lambda$", "γ": r"$\gamma$", "≈": r"$\approx$",
+    "≫": r"$\gg$", "≤": r"$\leq$", "ζ": r"$\zeta$", "θ": r"$\theta$", "Φ": r"$\Phi$",
+    "−": "$-$", "–": "--", "✓": r"\checkmark", "✗": r"$\times$", "ᶠ": r"$^{f}$", "…": r"\ldots",
+    "{": r"\{", "}": r"\}",
+}  # fmt: skip
+
+
+class Text(NamedTuple):
+    """What stands in a cell."""
+
+    text: str
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people (``head``, ``rows``) with the numbers behind it (``records``).
+
+    >>> table = Table("t", "Title", ["learner", "Ω"], [[Text("verse"), Text("0.98", bold=True)]])
+    >>> print(table.markdown())
+    | learner | Ω |
+    |:--|--:|
+    | verse | **0.98** |
+    """
+
+    name: str
+    title: str
+    head: list[str]
+    rows: list[list[Text]]
+    note: str = ""
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        """As a Markdown table."""
+        lines = [_line(self.head), "|:--|" + "--:|" * (len(self.head) - 1)]
+        lines += [
+            _line([f"**{cell.text}**" if cell.bold else cell.text for cell in row])
+            for row in self.rows
+        ]
+        return "\n".join(lines)
+
+    def csv(self) -> str:
+        """The numbers; the text where there are no records."""
+        out = io.StringIO()
+        if self.records:
+            names = list(dict.fromkeys(name for record in self.records for name in record))
+            writer = csv.DictWriter(out, names, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.records)
+        else:
+            plain = csv.writer(out, lineterminator="\n")
+            plain.writerow(self.head)
+            plain.writerows([[cell.text for cell in row] for row in self.rows])
+        return out.getvalue()
+
+    def latex(self) -> str:
+        """As a ``table`` with booktabs rules."""
+        body = [
+            " & ".join(rf"\textbf{{{tex(c.text)}}}" if c.bold else tex(c.text) for c in row)
+            for row in self.rows
+        ]
+        lines = [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{tex(self.title)}. {tex(self.note)}}}",
+            rf"\label{{tab:{self.name}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}",
+            r"\toprule",
+            " & ".join(tex(cell) for cell in self.head) + r" \\",
+            r"\midrule",
+            *(row + r" \\" for row in body),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def tex(text: str) -> str:
+    """Text as LaTeX reads it.
+
+    >>> tex("Ω_all at 4 %")
+    '$\\\\Omega$\\\\_all at 4 \\\\%'
+    """
+    return "".join(_TEX.get(character, character) for character in text)
