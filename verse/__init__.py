@@ -27,7 +27,6 @@ _NAMES = {
 }
 _MODULES = frozenset(
     {
-        "archive",
         "backbones",
         "checkpoint",
         "checks",
@@ -37,9 +36,9 @@ _MODULES = frozenset(
         "durable",
         "evaluate",
         "experiments",
+        "export",
         "features",
         "images",
-        "journal",
         "kernels",
         "learners",
         "memory",

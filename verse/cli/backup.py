@@ -18,7 +18,7 @@ def command(directory: Path, file: Path, as_json: bool) -> None:
 
     Safe while it is being served or taught; verse restore brings it back.
     """
-    from verse.archive import backup
+    from verse.durable import backup
 
     manifest = backup(directory, file)
     if as_json:

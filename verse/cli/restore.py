@@ -15,7 +15,7 @@ from verse.cli.output import json_option, print_json
 @json_option
 def command(file: Path, directory: Path, as_json: bool) -> None:
     """Put a backup into a new directory."""
-    from verse.archive import restore
+    from verse.durable import restore
 
     manifest = restore(file, directory)
     if as_json:

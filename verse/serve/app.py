@@ -18,8 +18,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from verse import __version__
-from verse.durable import TooLate
-from verse.journal import JournalFull
+from verse.durable import JournalFull, TooLate
 from verse.serve import schemas
 from verse.serve.events import LISTENERS, Events
 from verse.serve.metrics import Measured, Metrics

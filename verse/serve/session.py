@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verse.durable import DurableClassifier, Lesson, Outcome
-from verse.journal import THUMBNAILS
+from verse.durable.journal import THUMBNAILS
 from verse.serve import pictures
 from verse.serve.progress import Prequential, Rate
 from verse.serve.snapshot import Published

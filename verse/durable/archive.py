@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from verse.journal import Journal
+from verse.durable.journal import Journal
 from verse.types import BadSetting, BadState
 
 FORMAT = 1

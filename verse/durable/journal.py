@@ -9,67 +9,52 @@ missing (SQLite takes a damaged log for a shorter one).
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import json
 import os
 import sqlite3
-import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from verse.durable.mark import Mark
+from verse.durable.rows import (
+    Entry,
+    Statement,
+    as_row,
+    checked,
+    checksum,
+    damaged,
+    image_crc,
+    meta_row,
+    short_key,
+)
 from verse.types import BadState, VerseError
 
 FORMAT = 1
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum BLOB);
-CREATE TABLE IF NOT EXISTS entries (
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum BLOB);
+CREATE TABLE entries (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, arguments TEXT NOT NULL,
     z BLOB, fate TEXT NOT NULL, checksum BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS keys (
+CREATE TABLE keys (
     key BLOB PRIMARY KEY, seq INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS keys_by_seq ON keys (seq);
-CREATE TABLE IF NOT EXISTS checkpoints (position INTEGER PRIMARY KEY, file TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS images (
+CREATE INDEX keys_by_seq ON keys (seq);
+CREATE TABLE checkpoints (position INTEGER PRIMARY KEY, file TEXT NOT NULL);
+CREATE TABLE images (
     seq INTEGER NOT NULL, kind TEXT NOT NULL, label TEXT NOT NULL, image BLOB NOT NULL,
     crc INTEGER NOT NULL, PRIMARY KEY (seq, kind));
-CREATE INDEX IF NOT EXISTS images_by_label ON images (kind, label, seq);
+CREATE INDEX images_by_label ON images (kind, label, seq);
 """
+LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
 KEYS_KEPT = 1_000_000  # idempotency keys outlive their entries, but not for ever
 THUMBNAILS = 12  # kept of each class
-Statement = tuple[str, tuple[Any, ...]]
 
 
 class JournalFull(VerseError):
     """The disk is full or failing: nothing was learned, everything before is safe."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One thing that was done. ``fate`` is "kept", "undone" or "refused"."""
-
-    seq: int
-    kind: str
-    arguments: dict[str, Any]
-    z: bytes | None
-    fate: str
-
-
-def checksum(*parts: object) -> bytes:
-    """Sixteen bytes over the parts and their lengths.
-
-    >>> checksum("ab", "c") == checksum("a", "bc")
-    False
-    """
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        raw = part if isinstance(part, bytes) else repr(part).encode()
-        digest.update(struct.pack("<Q", len(raw)))
-        digest.update(raw)
-    return digest.digest()
 
 
 class Journal:
@@ -92,7 +77,7 @@ class Journal:
         self._pending: list[Statement] = []
         self._pending_entries: dict[int, Entry] = {}
         self._pending_keys: dict[bytes, int] = {}
-        self._mark = _Mark(path.with_name("acknowledged"), readonly)
+        self._mark = Mark(path.with_name("acknowledged"), readonly)
         try:
             acknowledged = self._mark.read()  # before the entries: a writer may add meanwhile
             self._db = self._connect()
@@ -122,47 +107,63 @@ class Journal:
         except sqlite3.Error as error:
             raise BadState(f"cannot open the journal {self.path}: {error}") from error
         try:
-            found = db.execute("PRAGMA user_version").fetchone()[0]
-            if found > FORMAT:
-                raise BadState(
-                    f"{self.path} has format {found}, this program reads up to {FORMAT}: upgrade"
-                )
-            db.create_function("image_crc", 3, _image_crc, deterministic=True)
-            if not self.readonly:
-                db.execute("PRAGMA journal_mode=WAL")
-                db.execute("PRAGMA synchronous=FULL")
-                db.execute("PRAGMA secure_delete=ON")  # forgotten means gone from the file
-                db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
+            db.create_function("image_crc", 3, image_crc, deterministic=True)
+            self._prepare(db)
         except sqlite3.OperationalError as error:
             db.close()
             raise JournalFull(f"cannot open the journal {self.path}: {error}") from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             db.close()
-            raise _damaged(str(error)) from error
+            raise damaged(str(error)) from error
         except BaseException:
             db.close()
             raise
         return db
 
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        found = db.execute("PRAGMA user_version").fetchone()[0]
+        if found > FORMAT:
+            raise BadState(
+                f"{self.path} has format {found}, this program reads up to {FORMAT}: upgrade verse"
+            )
+        if not self.readonly:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=FULL")
+            db.execute("PRAGMA secure_delete=ON")  # forgotten means gone from the file
+            if found == 0:
+                db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
+
     # ---- damage -----------------------------------------------------------------------------
 
     def _verify(self, acknowledged: int) -> None:
+        """Notice what SQLite does not: a changed layout, a lost tail, a changed key."""
+        verdict = self._one("PRAGMA integrity_check(1)")
+        if verdict != ("ok",):
+            raise damaged(str(verdict))
+        if self._rows(LAYOUT) != _pristine_layout():
+            raise damaged("its layout")
+        last, newest = self._last_written(), self._one("SELECT max(seq) FROM entries")
+        if acknowledged > last or (newest is not None and (newest[0] or 0) > last):
+            raise damaged(f"it ends at entry {last}, but entry {acknowledged} was acknowledged")
+        for key, seq, crc in self._rows("SELECT key, seq, crc FROM keys"):
+            if not isinstance(key, bytes) or zlib.crc32(key, seq) != crc:
+                raise damaged(f"the key of entry {seq}")
+
+    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        return list(self._each(query, *values))
+
+    def _one(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        return next(iter(self._rows(query, *values)), None)
+
+    def _each(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         try:
-            verdict = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if verdict != "ok":
-                raise _damaged(verdict)
-            for key, seq, crc in self._db.execute("SELECT key, seq, crc FROM keys"):
-                if zlib.crc32(key, seq) != crc:
-                    raise _damaged(f"the key of entry {seq}")
-            last = self._last_written()
-        except sqlite3.DatabaseError as error:
-            raise _damaged(str(error)) from error
-        if acknowledged > last:
-            raise _damaged(f"it ends at entry {last}, but entry {acknowledged} was acknowledged")
+            yield from self._db.execute(query, values)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise damaged(str(error)) from error
 
     def _last_written(self) -> int:
         """The newest entry ever written, also if it was dropped since."""
-        row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name='entries'").fetchone()
+        row = self._one("SELECT seq FROM sqlite_sequence WHERE name='entries'")
         return int(row[0]) if row else 0
 
     # ---- writing ----------------------------------------------------------------------------
@@ -185,9 +186,9 @@ class Journal:
         seq, self._next = self._next, self._next + 1
         entry = Entry(seq, kind, arguments, z, "kept")
         self._pending_entries[seq] = entry
-        self._pending.append(("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", _row(entry)))
+        self._pending.append(("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", as_row(entry)))
         if key is not None:
-            short = _short(key)
+            short = short_key(key)
             self._pending_keys[short] = seq
             self._pending.append(
                 ("INSERT INTO keys VALUES (?, ?, ?)", (short, seq, zlib.crc32(short, seq)))
@@ -200,6 +201,11 @@ class Journal:
         if images and "thumbnail" in images:
             self._pending.append(_only_newest_thumbnails(arguments["label"]))
         return seq
+
+    @property
+    def pending(self) -> int:
+        """Entries that wait for the next ``flush``."""
+        return len(self._pending_entries)
 
     def relabel_images(self, label: Any, new: Any) -> None:
         """With the next ``flush``: images of one label get another, or go if it is None."""
@@ -251,14 +257,14 @@ class Journal:
                     f"cannot write the journal ({error}): nothing was learned, everything before "
                     "is safe; free some disk space"
                 ) from error
-            raise _damaged(str(error)) from error
+            raise damaged(str(error)) from error
 
     def _fate(self, seq: int, fate: str) -> Statement:
         before = self._pending_entries.get(seq) or self.entry(seq)
         entry = Entry(seq, before.kind, before.arguments, before.z, fate)
         if seq in self._pending_entries:
             self._pending_entries[seq] = entry
-        return "UPDATE entries SET fate=?, checksum=? WHERE seq=?", (fate, _row(entry)[-1], seq)
+        return "UPDATE entries SET fate=?, checksum=? WHERE seq=?", (fate, as_row(entry)[-1], seq)
 
     def undo(self, seq: int) -> None:
         """Strike an entry out, with every checkpoint that contains it."""
@@ -288,7 +294,7 @@ class Journal:
                 ("INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", (position, file)),
                 ("DELETE FROM entries WHERE seq <= ?", (drop_through,)),
                 ("DELETE FROM keys WHERE seq <= ?", (position - KEYS_KEPT,)),
-                *(_meta_row(name, value) for name, value in (meta or {}).items()),
+                *(meta_row(name, value) for name, value in (meta or {}).items()),
             ]
         )
 
@@ -301,7 +307,7 @@ class Journal:
         return not busy
 
     def set_meta(self, name: str, value: Any) -> None:
-        self._write([_meta_row(name, value)])
+        self._write([meta_row(name, value)])
 
     # ---- reading ----------------------------------------------------------------------------
 
@@ -315,79 +321,74 @@ class Journal:
             self._db.execute("COMMIT")
 
     def meta(self, name: str) -> Any:
-        row = self._db.execute("SELECT value, checksum FROM meta WHERE name=?", (name,)).fetchone()
+        row = self._one("SELECT value, checksum FROM meta WHERE name=?", name)
         if row is None:
             return None
         if checksum(name, row[0]) != row[1]:
-            raise _damaged(f"its {name}")
+            raise damaged(f"its {name}")
         return json.loads(row[0])
 
     def since(self, position: int) -> Iterator[Entry]:
         """Every entry after a position, in order, each checked; a missing one is an error."""
         expected = position + 1
-        rows = self._db.execute("SELECT * FROM entries WHERE seq > ? ORDER BY seq", (position,))
-        for row in rows:
-            entry = _checked(row)
+        for row in self._each("SELECT * FROM entries WHERE seq > ? ORDER BY seq", position):
+            entry = checked(row)
             if entry.seq != expected:
-                raise _damaged(f"entry {expected} is missing")
+                raise damaged(f"entry {expected} is missing")
             expected += 1
             yield entry
         if expected <= self._last_written():
-            raise _damaged(f"entry {expected} is missing")
+            raise damaged(f"entry {expected} is missing")
 
     def entry(self, seq: int) -> Entry:
-        row = self._db.execute("SELECT * FROM entries WHERE seq=?", (seq,)).fetchone()
+        row = self._one("SELECT * FROM entries WHERE seq=?", seq)
         if row is None:
             raise BadState(f"there is no entry {seq}")
-        return _checked(row)
+        return checked(row)
 
     def reaches(self, position: int) -> bool:
         """Are all entries after this position still here?"""
-        first = self._db.execute("SELECT min(seq) FROM entries").fetchone()[0]
-        return position >= (self._last_written() if first is None else first - 1)
+        row = self._one("SELECT min(seq) FROM entries")
+        first = row[0] if row else None
+        return bool(position >= (self._last_written() if first is None else first - 1))
 
     def samples_after(self, position: int) -> int:
         """How many learned samples, not undone, come after a position."""
         query = "SELECT count(*) FROM entries WHERE seq > ? AND kind='learn' AND fate='kept'"
-        return int(self._db.execute(query, (position,)).fetchone()[0])
+        return int(self._rows(query, position)[0][0])
 
     def latest_samples(self, n: int) -> list[int]:
         """Numbers of the latest learned samples that were not undone, oldest first."""
         query = "SELECT seq FROM entries WHERE kind='learn' AND fate='kept' ORDER BY seq DESC"
-        return [seq for (seq,) in self._db.execute(f"{query} LIMIT ?", (n,))][::-1]
+        return [seq for (seq,) in self._rows(f"{query} LIMIT ?", n)][::-1]
 
     def contains(self, kind: str) -> bool:
-        return (
-            self._db.execute("SELECT 1 FROM entries WHERE kind=?", (kind,)).fetchone() is not None
-        )
+        return self._one("SELECT 1 FROM entries WHERE kind=?", kind) is not None
 
     def images(self, kind: str) -> Iterator[tuple[int, Any, bytes]]:
         """Kept images in order of teaching: (seq, label, encoded image)."""
-        rows = self._db.execute(
-            "SELECT seq, label, image, crc FROM images WHERE kind=? ORDER BY seq", (kind,)
-        )
-        for seq, label, image, crc in rows:
-            if _image_crc(seq, label, image) != crc:
-                raise _damaged(f"the {kind} of entry {seq}")
+        query = "SELECT seq, label, image, crc FROM images WHERE kind=? ORDER BY seq"
+        for seq, label, image, crc in self._each(query, kind):
+            if not isinstance(image, bytes) or image_crc(seq, label, image) != crc:
+                raise damaged(f"the {kind} of entry {seq}")
             yield seq, json.loads(label), image
 
     def seq_of(self, key: str) -> int | None:
         """The entry that was written with this idempotency key."""
-        short = _short(key)
+        short = short_key(key)
         if short in self._pending_keys:
             return self._pending_keys[short]
-        row = self._db.execute("SELECT seq FROM keys WHERE key=?", (short,)).fetchone()
+        row = self._one("SELECT seq FROM keys WHERE key=?", short)
         return int(row[0]) if row else None
 
     def checkpoints(self) -> list[tuple[int, str]]:
         """(position, file) of every valid checkpoint, newest first."""
-        return list(
-            self._db.execute("SELECT position, file FROM checkpoints ORDER BY position DESC")
-        )
+        rows = self._rows("SELECT position, file FROM checkpoints ORDER BY position DESC")
+        return [(int(position), str(file)) for position, file in rows]
 
     def version(self) -> int:
         """A number that changes when another process has written."""
-        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+        return int(self._rows("PRAGMA data_version")[0][0])
 
     def copy_to(self, target: Path) -> None:
         """A consistent copy, also while the original is being written."""
@@ -404,68 +405,14 @@ class Journal:
         self._mark.close()
 
 
-class _Mark:
-    """The newest acknowledged entry, in a file of its own: it survives a killed process without a
-    flush, and after a power failure it may lag behind, never lead."""
-
-    def __init__(self, path: Path, readonly: bool) -> None:
-        self.path = path
-        self._file: int | None = None
-        if not readonly or path.exists():
-            flags = os.O_RDONLY if readonly else os.O_RDWR | os.O_CREAT
-            self._file = os.open(path, flags, 0o644)
-
-    def read(self) -> int:
-        raw = os.pread(self._file, 16, 0) if self._file is not None else b""
-        if len(raw) < 16:
-            return 0
-        (seq,) = struct.unpack("<Q", raw[:8])
-        if checksum("acknowledged", seq)[:8] != raw[8:]:
-            raise BadState(
-                f"{self.path} is damaged, so that missing entries would go unnoticed: "
-                "restore a backup, or delete that file to go on regardless"
-            )
-        return int(seq)
-
-    def write(self, seq: int) -> None:
-        assert self._file is not None
-        with suppress(OSError):  # a full disk: the mark lags behind, which is safe
-            os.pwrite(self._file, struct.pack("<Q", seq) + checksum("acknowledged", seq)[:8], 0)
-
-    def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-
-def _damaged(what: str) -> BadState:
-    return BadState(f"the journal is damaged ({what}): restore a backup")
-
-
-def _row(entry: Entry) -> tuple[Any, ...]:
-    text = json.dumps(entry.arguments, sort_keys=True)
-    check = checksum(entry.seq, entry.kind, text, entry.z or b"", entry.fate)
-    return entry.seq, entry.kind, text, entry.z, entry.fate, check
-
-
-def _checked(row: tuple[Any, ...]) -> Entry:
-    seq, kind, text, z, fate, check = row
-    if checksum(seq, kind, text, z or b"", fate) != check:
-        raise _damaged(f"entry {seq}")
-    return Entry(seq, kind, json.loads(text), z, fate)
-
-
-def _short(key: str) -> bytes:
-    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _image_crc(seq: int, label: str, image: bytes) -> int:
-    return zlib.crc32(image, zlib.crc32(label.encode(), seq))
-
-
-def _meta_row(name: str, value: Any) -> Statement:
-    text = json.dumps(value)
-    return "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, text, checksum(name, text))
+@functools.cache
+def _pristine_layout() -> list[tuple[Any, ...]]:
+    db = sqlite3.connect(":memory:")
+    try:
+        db.executescript(SCHEMA)
+        return list(db.execute(LAYOUT))
+    finally:
+        db.close()
 
 
 def _without_images(seq: int) -> list[Statement]:

@@ -1,19 +1,16 @@
-"""open(path): a classifier that lives in a directory and survives being killed at any moment."""
+"""DurableClassifier: a StreamClassifier in a directory."""
 
 from __future__ import annotations
 
 import io
-import os
 import time
 import warnings
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
-import filelock
 import torch
 from PIL import Image
 from torch import Tensor
@@ -21,20 +18,20 @@ from torch import Tensor
 from verse import backbones, checkpoint, images
 from verse.backbones import Backbone
 from verse.classifier import NotExact, StreamClassifier, check_label
-from verse.journal import Entry, Journal, JournalFull
+from verse.durable.directory import Directory, Start
+from verse.durable.journal import JournalFull
+from verse.durable.lesson import Lesson, Outcome
+from verse.durable.rows import Entry
 from verse.kernels.interrupts import deferred_interrupt
-from verse.types import BadLabel, BadSetting, BadState, Label, Prediction, Refused, VerseError
+from verse.types import BadLabel, BadSetting, BadState, Label, Refused
 
 UNDO_WINDOW = 100  # samples that can be taken back
 LONGEST_JOURNAL = 1000  # entries after which a checkpoint is written however long it takes
-REMEMBERED = ("learner", "settings", "memory", "capacity", "per_class", "byte_limit",
-              "memory_dtype", "seed")  # fmt: skip
 BATCH_ENTRIES, BATCH_SECONDS = 32, 0.5
 RETRY_SECONDS = 10  # after a checkpoint that could not be written
-
-
-class Locked(VerseError):
-    """Another process has the directory open for writing."""
+REMEMBERED = ("learner", "settings", "memory", "capacity", "per_class", "byte_limit",
+              "memory_dtype", "seed")  # fmt: skip
+NOTHING: dict[str, Any] = {"names": [], "known": [], "taught": []}
 
 
 class TooLate(BadSetting):
@@ -61,46 +58,6 @@ class Options(TypedDict, total=False):
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """One sample to learn: its feature and label, an idempotency key, pictures to keep with it."""
-
-    z: Tensor
-    label: Label
-    key: str | None = None
-    images: Mapping[str, bytes] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a lesson. ``repeated``: its key was learned before, nothing was done."""
-
-    seq: int
-    repeated: bool = False
-    guess: Prediction | None = None
-    error: Exception | None = None
-
-    @property
-    def learned(self) -> bool:
-        """Is it a new sample now?"""
-        return not self.repeated and self.error is None
-
-
-def open(path: str | Path, **options: Any) -> DurableClassifier:  # noqa: A001
-    """Open a durable classifier, or begin one if the directory is new. See ``DurableClassifier``.
-
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> with open(folder, backbone=backbones.identity((3,))) as classifier:
-    ...     classifier.learn_one(torch.ones(3), "mug")
-    1
-    >>> with open(folder, backbone=backbones.identity((3,))) as classifier:
-    ...     classifier.classes
-    ['mug']
-    """
-    return DurableClassifier(path, **options)
-
-
 class DurableClassifier(StreamClassifier):
     """A ``StreamClassifier`` in a directory: when ``learn_one`` returns, the sample is safe.
 
@@ -119,6 +76,17 @@ class DurableClassifier(StreamClassifier):
     - ``readonly``: look and predict only; any number of readers beside one writer.
 
     One thread at a time.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> classifier = DurableClassifier(folder, backbone=backbones.identity((3,)))
+    >>> [classifier.learn_one(torch.eye(3)[i], "rgb"[i]) for i in (0, 1, 1)]
+    [1, 2, 3]
+    >>> classifier.undo()
+    'g'
+    >>> classifier.samples, classifier.undoable
+    (2, [1, 2])
+    >>> classifier.close()
     """
 
     def __init__(
@@ -135,27 +103,27 @@ class DurableClassifier(StreamClassifier):
     ) -> None:
         if durable not in ("each", "batch"):
             raise BadSetting(f"durable {durable!r}: use 'each' or 'batch'")
-        unknown = sorted(set(options) - set(Options.__annotations__))
-        if unknown:
+        for unknown in sorted(set(options) - set(Options.__annotations__)):
             known = ", ".join(Options.__annotations__)
-            raise BadSetting(f"no option {unknown[0]!r}; there are {known}")
-        self.path = Path(path)
-        self.durable, self.readonly = durable, readonly
+            raise BadSetting(f"no option {unknown!r}; there are {known}")
+        self.path, self.durable, self.readonly = Path(path), durable, readonly
+        self.taught: dict[Label, int] = {}  # label → how many samples were learned
         self._broken = ""
-        if readonly and not (self.path / "journal.sqlite").exists():
-            raise BadState(f"there is no classifier in {self.path}")
-        self._lock = _locked(self.path) if not readonly else None
+        self._position = 0  # newest entry contained in the state
+        self._saved = 0  # newest entry contained in a checkpoint
+        self._samples_since = 0  # samples after that
+        self._save_when_due = self._save_when_overdue = 0.0  # not before these moments
+        self._flush_time = time.monotonic()
+        self._recent: deque[int] = deque(maxlen=UNDO_WINDOW)  # samples that can be undone
+        self._directory = Directory(self.path, readonly=readonly)
+        self._journal = self._directory.journal
         try:
-            self._journal = Journal(self.path / "journal.sqlite", readonly=readonly)
-            try:
-                self._start(backbone, threads, options, keep_images, reread)
-            except BaseException:
-                self._journal.close()
-                raise
+            self._start(backbone, threads, options, keep_images, reread)
         except BaseException:
-            if self._lock is not None:
-                self._lock.release()
+            self._directory.close()
             raise
+
+    # ---- opening ----------------------------------------------------------------------------
 
     def _start(
         self,
@@ -175,20 +143,17 @@ class DurableClassifier(StreamClassifier):
             keep_images = bool(saved["keep_images"])
             self._reopen(saved, backbone, threads, options, reread)
         self.keep_images = keep_images
-        self.taught: dict[Label, int] = {}  # label → how many samples were learned
-        self._position = 0  # newest entry contained in the state
-        self._checkpoint_seconds = 0.0
-        self._checkpoint_time = self._flush_time = time.monotonic()
-        self._recent: deque[int] = deque(maxlen=UNDO_WINDOW)  # samples that can be undone
         self._version = self._journal.version()
         if not self.readonly:
             self._note_circumstances()
         if saved is not None and saved["G"] != self.backbone.key:
             self._reread()
-            return
-        self._recover()
+        else:
+            self._recover()
         if not self.readonly:
-            self._tidy()
+            if self._journal.contains("forget"):  # killed before it was done
+                self._save(window=0)
+            self._directory.remove_old_files()
 
     def _reopen(
         self,
@@ -198,20 +163,21 @@ class DurableClassifier(StreamClassifier):
         options: Options,
         reread: bool,
     ) -> None:
+        """Build what the directory remembers; refuse what does not fit it."""
+        movable = {"weights", "at", "precision"} if reread else {"weights"}
         for name, value in options.items():
-            movable = ("weights",) if not reread else ("weights", "at", "precision")
             if name not in movable and saved[name] != value:
                 raise BadSetting(
                     f"{self.path} was begun with {name}={saved[name]!r}, not {value!r}: leave the "
                     "option out, or begin another directory"
                 )
         if not isinstance(backbone, Backbone):
-            same = backbone in (None, saved["backbone"])
-            if saved["backbone"] not in backbones.names() and backbone is None:
+            if backbone is None and saved["backbone"] not in backbones.names():
                 raise BadSetting(
                     f"{self.path} was taught with the backbone {saved['backbone']!r}, which is not "
                     "built by name: hand it over as backbone=…"
                 )
+            same = backbone in (None, saved["backbone"])
             backbone = backbones.build(
                 backbone or saved["backbone"],
                 at=options.get("at", saved["at"] if same else None),
@@ -220,15 +186,14 @@ class DurableClassifier(StreamClassifier):
                 threads=threads,
             )
         if backbone.key != saved["G"]:
-            hint = ""
-            if saved["keep_images"]:
-                hint = "; reread=True teaches it anew from the kept images"
-            if not reread:
+            if not reread or self.readonly:
+                way_out = "; reread=True teaches it anew from the kept images"
                 raise BadState(
                     f"{self.path} was taught with another backbone ({saved['backbone']} at "
-                    f"{saved['at']}, or other weights): its features do not fit{hint}"
+                    f"{saved['at']}, or other weights): its features do not fit"
+                    f"{way_out if saved['keep_images'] else ''}"
                 )
-            if not saved["keep_images"] or self.readonly:
+            if not saved["keep_images"]:
                 raise BadState("no images were kept, so they cannot be read again")
         super().__init__(backbone=backbone, **{name: saved[name] for name in REMEMBERED})
         self._spec["weights"] = saved["weights"]
@@ -241,63 +206,45 @@ class DurableClassifier(StreamClassifier):
         if saved != now:
             self._journal.set_meta("circumstances", now)
 
-    def _tidy(self) -> None:
-        """Finish what a killed process had begun: forgetting, and removing old files."""
-        if self._journal.contains("forget"):
-            self._checkpoint(purge=True)
-        self._remove_old_files()
-
-    # ---- recovering -------------------------------------------------------------------------
-
     def _recover(self, before: int | None = None) -> None:
         """Load the newest checkpoint (before an entry, if given) and replay the journal."""
         if self.readonly:
             for _ in range(20):  # a writer may remove a checkpoint between its name and its content
                 try:
                     with self._journal.reading():
-                        self._rebuild(self._starts(before)[:1])
+                        self._rebuild(self._directory.starts(before)[:1])
                     return
                 except BadState:
-                    time.sleep(0.05)
+                    time.sleep(0.02)
         with self._journal.reading():
-            self._rebuild(self._starts(before))
+            self._rebuild(self._directory.starts(before))
 
-    def _starts(self, before: int | None) -> list[tuple[int, str | None]]:
-        """Where replaying can begin, best first: the checkpoints, then the very beginning."""
-        found: list[tuple[int, str | None]] = [
-            c for c in self._journal.checkpoints() if before is None or c[0] < before
-        ]
-        return found + ([(0, None)] if self._journal.reaches(0) else [])
-
-    def _rebuild(self, starts: Sequence[tuple[int, str | None]]) -> None:
+    def _rebuild(self, starts: Sequence[Start]) -> None:
         problems: list[BadState] = []
-        for position, file in starts:
+        for start in starts:
             try:
-                self._load(position, file)
+                self._load(*start)
                 break
             except BadState as error:
                 problems.append(error)
         else:
             raise problems[0] if problems else BadState(f"{self.path} has lost its checkpoints")
-        self._position = self._checkpoint_position = position
+        self._position = self._saved = start[0]
         self._samples_since = 0
-        for entry in self._journal.since(position):
+        for entry in self._journal.since(start[0]):
             self._replay(entry)
-        self._recent.clear()
-        self._recent.extend(self._journal.latest_samples(UNDO_WINDOW))
+        self._recent = deque(self._journal.latest_samples(UNDO_WINDOW), UNDO_WINDOW)
         if problems:
             warnings.warn(f"{problems[0]}; repaired from the journal", Repaired, stacklevel=6)
-            self._checkpoint_position = -LONGEST_JOURNAL  # a sound one is due
+            self._saved = -1  # closing writes a sound one
 
     def _load(self, position: int, file: str | None) -> None:
         if file is None:
-            fresh = self.twin().learner.state()
-            self._become(fresh, {"names": [], "known": [], "taught": []})
+            self._become(self.twin().learner.state(), NOTHING)
             return
-        tensors, document = checkpoint.read(self.path / file)
-        spec = document["spec"]
-        if spec["position"] != position or spec["G"] != self.backbone.key:
-            raise BadState(f"{file} does not belong to this place in the journal")
+        tensors, spec = self._directory.load(position, file)
+        if spec["G"] != self.backbone.key:
+            raise BadState(f"{file} was taught with another backbone")
         self._become(tensors, spec)
 
     def _become(self, tensors: dict[str, Tensor], spec: dict[str, Any]) -> None:
@@ -307,26 +254,23 @@ class DurableClassifier(StreamClassifier):
         self.taught = {label: count for label, count in spec["taught"]}  # noqa: C416
 
     def _replay(self, entry: Entry) -> None:
-        if entry.fate == "kept":
-            if entry.kind == "learn":
-                z = torch.frombuffer(bytearray(entry.z or b""), dtype=torch.float32)
-                # refused again, as it was when it came: only the mark had not been written
-                with suppress(Refused):
-                    self._learn(z.reshape(self.backbone.F.z_shape), entry.arguments["label"])
-            else:
-                self._apply(entry.kind, entry.arguments)
+        if entry.fate == "kept" and entry.kind == "learn":
+            z = torch.frombuffer(bytearray(entry.z or b""), dtype=torch.float32)
+            # refused again, as it was when it came: only the mark had not been written
+            with suppress(Refused):
+                self._learn(z.reshape(self.backbone.F.z_shape), entry.arguments["label"])
+        elif entry.fate == "kept":
+            self._apply(entry.kind, entry.arguments)
         self._position = entry.seq
 
     def _reread(self) -> None:
         """Teach everything anew from the kept images with the present backbone, all or nothing."""
         self._load(0, None)
-        self._samples_since = 0
         for _, label, image in self._journal.images("image"):
             with suppress(Refused):
                 self._learn(self.features([image])[0], label)
         self._position = self._journal.last
-        options = {**self._spec, "keep_images": True}
-        self._checkpoint(purge=True, meta={"options": options})
+        self._save(window=0, meta={"options": {**self._spec, "keep_images": True}})
 
     # ---- teaching ---------------------------------------------------------------------------
 
@@ -339,9 +283,18 @@ class DurableClassifier(StreamClassifier):
         known = self.seq_of(key)
         if known is not None:
             return known
-        z = self.features([image])[0]
         kept = {"image": _png(image)} if self.keep_images else None
-        return self._outcome(Lesson(z, label, key, kept))
+        return self._outcome(Lesson(self.features([image])[0], label, key, kept))
+
+    def learn_many(
+        self, images: Iterable[object], labels: Iterable[Label], *, overlap: bool = False
+    ) -> int:
+        """Learn images in this order, each once; returns how many."""
+        if not self.keep_images:
+            return super().learn_many(images, labels, overlap=overlap)
+        return sum(
+            self.learn_one(image, label) > 0 for image, label in zip(images, labels, strict=True)
+        )
 
     def learn_feature(self, z: Tensor, label: Label, *, key: str | None = None) -> int:  # type: ignore[override]
         """Learn from a feature that ``features`` made; returns its sequence number."""
@@ -364,23 +317,25 @@ class DurableClassifier(StreamClassifier):
         self._writable()
         lessons = [Lesson(self._own(n.z), check_label(n.label), n.key, n.images) for n in lessons]
         with deferred_interrupt():
-            written: list[tuple[int, bool]] = []  # (seq, new)
-            for lesson in lessons:
-                known = self.seq_of(lesson.key)
-                if known is not None:
-                    written.append((known, False))
-                    continue
-                raw = lesson.z.numpy().tobytes()
-                seq = self._journal.add(
-                    "learn", {"label": lesson.label}, raw, key=lesson.key, images=lesson.images
-                )
-                written.append((seq, True))
+            written = [self._write(lesson) for lesson in lessons]
             if self.durable == "each":
                 self._flush_or_discard()
-            return [
+            outcomes = [
                 self._learn_written(lesson, seq, ask) if new else Outcome(seq, repeated=True)
                 for lesson, (seq, new) in zip(lessons, written, strict=True)
             ]
+            self._after_group()
+            return outcomes
+
+    def _write(self, lesson: Lesson) -> tuple[int, bool]:
+        """(its number, is it new)."""
+        known = self.seq_of(lesson.key)
+        if known is not None:
+            return known, False
+        arguments, raw = {"label": lesson.label}, lesson.z.numpy().tobytes()
+        return self._journal.add(
+            "learn", arguments, raw, key=lesson.key, images=lesson.images
+        ), True
 
     def _learn_written(self, lesson: Lesson, seq: int, ask: bool) -> Outcome:
         """The journal has it; now the learner. A crash between the two loses nothing."""
@@ -393,7 +348,6 @@ class DurableClassifier(StreamClassifier):
             error = raised
             self._refuse(seq, raised)
         self._position = seq
-        self._after_entry()
         return Outcome(seq, guess=guess, error=error)
 
     def _learn(self, z: Tensor, label: Label) -> None:
@@ -429,8 +383,17 @@ class DurableClassifier(StreamClassifier):
     # ---- safety -----------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Make everything learned so far durable (only "batch" ever has something pending)."""
-        self._journal.flush()
+        """Make everything learned so far durable (only "batch" ever has something pending).
+
+        If the disk is full, it stays pending: free some space and flush again.
+        """
+        try:
+            self._journal.flush()
+        except JournalFull as error:
+            raise JournalFull(
+                f"{error.__cause__}: the latest samples are learned, but not yet safe; free some "
+                "disk space and flush again"
+            ) from error
         self._flush_time = time.monotonic()
 
     def _flush_or_discard(self) -> None:
@@ -440,69 +403,32 @@ class DurableClassifier(StreamClassifier):
             self._journal.discard()
             raise
 
-    def _after_entry(self) -> None:
+    def _after_group(self) -> None:
         """Flush a due batch; checkpoint when the undo window has passed and it is cheap enough."""
         now = time.monotonic()
         if self.durable == "batch" and (
-            self._position % BATCH_ENTRIES == 0 or now - self._flush_time > BATCH_SECONDS
+            self._journal.pending >= BATCH_ENTRIES or now - self._flush_time > BATCH_SECONDS
         ):
             self.flush()
-        # at most a twentieth of the time goes into checkpoints, however large the memory is
-        affordable = now - self._checkpoint_time >= 20 * self._checkpoint_seconds
-        overdue = self._position - self._checkpoint_position >= LONGEST_JOURNAL
-        if overdue or (affordable and self._samples_since >= UNDO_WINDOW):
+        due = self._samples_since >= UNDO_WINDOW
+        overdue = self._position - self._saved >= LONGEST_JOURNAL
+        if (due and now >= self._save_when_due) or (overdue and now >= self._save_when_overdue):
             with suppress(JournalFull):  # the journal holds everything: try again later
-                self._checkpoint()
+                self._save(window=UNDO_WINDOW)
 
-    def _checkpoint(self, *, purge: bool = False, meta: Mapping[str, Any] | None = None) -> None:
-        """Write the state; keep older ones as far as the latest samples need them to be undone."""
+    def _save(self, *, window: int, meta: Mapping[str, Any] | None = None) -> None:
+        """A checkpoint, after which the latest ``window`` samples can still be undone."""
         start = time.monotonic()
-        self._journal.flush()
-        base, keep = (self._position, []) if purge else self._needed()
-        file = f"checkpoint-{self._position:012d}.verse"
-        # if anything fails below, the next attempt comes later
-        self._checkpoint_seconds, self._checkpoint_time = RETRY_SECONDS / 20, start
-        before, self._checkpoint_position = self._checkpoint_position, self._position
-        try:
-            checkpoint.write(self.path / file, self.learner.state(), self.spec())
-            self._journal.record_checkpoint(
-                self._position, file, keep=keep, drop_through=base, meta=meta
-            )
-        except (OSError, JournalFull) as error:
-            self._checkpoint_position = max(before, self._position - LONGEST_JOURNAL + UNDO_WINDOW)
-            raise JournalFull(f"cannot write {file} ({error}): free some disk space") from error
-        self._remove_old_files()
-        if purge:
+        self._save_when_due = self._save_when_overdue = start + RETRY_SECONDS  # if it fails
+        self._directory.save(
+            self._position, self.learner.state(), self.spec(), window=window, meta=meta
+        )
+        self._saved, self._samples_since = self._position, 0
+        # at most a twentieth of the time goes into checkpoints, however large the memory is
+        end = time.monotonic()
+        self._save_when_due, self._save_when_overdue = end + 20 * (end - start), 0.0
+        if not window:
             self._recent.clear()
-            self._wipe()
-        self._samples_since = 0
-        self._checkpoint_time = time.monotonic()
-        self._checkpoint_seconds = self._checkpoint_time - start
-
-    def _needed(self) -> tuple[int, list[int]]:
-        """(position to begin an undo from, checkpoints to keep): the newest that lies behind the
-        undo window, and the one after it, which is the next to fall behind."""
-        positions = sorted(p for p, _ in self._journal.checkpoints())
-        if self._journal.reaches(0) and 0 not in positions:
-            positions.insert(0, 0)
-        behind = [p for p in positions if self._journal.samples_after(p) >= UNDO_WINDOW]
-        base = behind[-1] if behind else positions[0]
-        later = [p for p in positions if base < p < self._position]
-        return base, [base, *later[:1]]
-
-    def _wipe(self) -> None:
-        for _ in range(100):  # a reader at work holds the old log for a moment
-            if self._journal.wipe_log():
-                return
-            time.sleep(0.05)
-        raise JournalFull("a reader holds on to the old log: close it, then open this again")
-
-    def _remove_old_files(self) -> None:
-        listed = {name for _, name in self._journal.checkpoints()}
-        for old in [*self.path.glob("checkpoint-*.verse"), *self.path.glob(".*.part")]:
-            if old.name not in listed:
-                with suppress(OSError):
-                    old.unlink()
 
     # ---- changing one's mind ----------------------------------------------------------------
 
@@ -531,9 +457,9 @@ class DurableClassifier(StreamClassifier):
         yet; opening the directory again does it.
         """
         self._number(label)
-        removed: int = self._structural("forget", {"label": label}, (label, None))
+        removed: int = self._change("forget", {"label": label}, (label, None))
         with deferred_interrupt():
-            self._checkpoint(purge=True)
+            self._save(window=0)
         return removed
 
     def rename(self, label: Label, new: Label) -> None:
@@ -541,7 +467,7 @@ class DurableClassifier(StreamClassifier):
         self._number(label)
         if check_label(new) in self._numbers:
             raise BadLabel(f"there is a class {new!r} already: merge them instead")
-        self._structural("rename", {"label": label, "new": new}, (label, new))
+        self._change("rename", {"label": label, "new": new}, (label, new))
 
     def merge(self, label: Label, into: Label) -> int:
         """Two labels are one class: what is remembered of ``label`` becomes ``into``."""
@@ -549,14 +475,14 @@ class DurableClassifier(StreamClassifier):
         self._number(into)
         if label == into:
             raise BadSetting("a class cannot be merged into itself")
-        moved: int = self._structural("merge", {"label": label, "into": into}, (label, into))
+        moved: int = self._change("merge", {"label": label, "new": into}, (label, into))
         return moved
 
     def consolidate(self) -> None:
         """Deferred learning of the methods that have it."""
-        self._structural("consolidate", {}, None)
+        self._change("consolidate", {}, None)
 
-    def _structural(
+    def _change(
         self, kind: str, arguments: dict[str, Any], relabel: tuple[Label, Label | None] | None
     ) -> Any:
         """Write down something that is not a sample, then do it."""
@@ -589,11 +515,10 @@ class DurableClassifier(StreamClassifier):
             self._names[self._numbers[label]] = ""  # the name goes too
             del self.taught[label]
             return super().forget(label)
-        new: Label = arguments["new" if kind == "rename" else "into"]
+        new: Label = arguments["new"]
+        self.taught[new] = self.taught.get(new, 0) + self.taught.pop(label)
         if kind == "rename" or new not in self._numbers:
-            self.taught[new] = self.taught.pop(label)
             return super().rename(label, new)
-        self.taught[new] += self.taught.pop(label)
         return super().merge(label, new)
 
     def _writable(self) -> None:
@@ -641,39 +566,17 @@ class DurableClassifier(StreamClassifier):
         try:
             if not self.readonly and not self._broken:
                 self.flush()
-                if self._position > self._checkpoint_position:
+                if self._position > self._saved:
                     with suppress(JournalFull):
-                        self._checkpoint()
+                        self._save(window=UNDO_WINDOW)
         finally:
-            self._journal.close()
-            if self._lock is not None:
-                self._lock.release()
+            self._directory.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _locked(path: Path) -> filelock.BaseFileLock:
-    """The directory, made if new (and its name flushed to disk), and locked for one writer."""
-    if not path.exists():
-        path.mkdir(parents=True)
-        parent = os.open(path.absolute().parent, os.O_RDONLY)
-        try:
-            os.fsync(parent)
-        finally:
-            os.close(parent)
-    lock = filelock.FileLock(path / "lock", thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        raise Locked(
-            f"{path} is open for writing in another process: close that first, or open with "
-            "readonly=True"
-        ) from None
-    return lock
 
 
 def _png(image: object) -> bytes:
