@@ -14,7 +14,7 @@ from verse import backbones, memory, streams
 from verse.backbones.plastic import BATCHNORMS
 from verse.backbones.precision import CHOICES
 from verse.experiments.capacity import budget
-from verse.experiments.settings import bind
+from verse.experiments.settings import bind, defaults
 from verse.features import DTYPES
 from verse.types import BadSetting
 
@@ -111,8 +111,12 @@ class Run:
 
     @property
     def id(self) -> str:
-        """16 hexadecimal digits over the whole record."""
-        text = json.dumps({"version": VERSION} | self.document(), sort_keys=True)
+        """16 hexadecimal digits over the whole record, the learner's defaults included.
+
+        So naming a default makes no other run, and a run of other defaults is not this one.
+        """
+        record = self.document() | {"settings": defaults(self.learner) | dict(self.settings)}
+        text = json.dumps({"version": VERSION} | record, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property

@@ -31,6 +31,15 @@ def bind(learner: str, given: Mapping[str, Any]) -> dict[str, Value]:
     return {key: _typed(learner, known[key], given[key]) for key in sorted(given)}
 
 
+def defaults(learner: str) -> dict[str, Value]:
+    """The settings a learner has when none is given.
+
+    >>> defaults("ncm")
+    {}
+    """
+    return {k: p.default for k, p in learners.settings(learner).items() if k != "seed"}
+
+
 def _typed(learner: str, parameter: inspect.Parameter, value: Any) -> Value:
     kinds = {kind.strip() for kind in _declared(parameter).split("|")}
     if isinstance(value, str) and "str" not in kinds:

@@ -89,7 +89,9 @@ class Sorted:
             else:
                 self.cells[key(result)].append(result)
         for runs in self.cells.values():
-            runs.sort(key=lambda result: result.run.seed)
+            # two records may mean the same run, one of them naming a default
+            runs[:] = {r.run.seed: r for r in sorted(runs, key=_by_seed, reverse=True)}.values()
+            runs.reverse()
 
     @cached_property
     def benches(self) -> list[Bench]:
@@ -122,10 +124,11 @@ class Sorted:
                 found[k.learner][k.settings][k.order] = runs
         chosen = {name: max(by.values(), key=_weight) for name, by in found.items()}
         known = {name: i for i, name in enumerate(learners.names())}
-        return {
-            name: chosen[name]
-            for name in sorted(chosen, key=lambda n: (known.get(n, len(known)), n))
-        }
+
+        def place(name: str) -> tuple[bool, int, str]:  # VERSE and its variants come first
+            return (not name.startswith("verse"), known.get(name, len(known)), name)
+
+        return {name: chosen[name] for name in sorted(chosen, key=place)}
 
 
 def _weight(orders: dict[str, Results]) -> tuple[int, int, str]:
@@ -186,6 +189,10 @@ def ranked(cells: dict[str, dict[str, Results]], order: str) -> list[str]:
         return sorted(there, key=lambda name: -statistics.mu(cells[name][order]).mean)
     mean = {name: _mean(statistics.scores(cells[name][order])) for name in there}
     return sorted(there, key=lambda name: -mean[name])
+
+
+def _by_seed(result: Result) -> tuple[int, int]:
+    return (result.run.seed, len(result.run.settings))
 
 
 def _mean(values: Sequence[float]) -> float:
