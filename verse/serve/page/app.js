@@ -93,7 +93,7 @@ function drawHold() {
   if (held) $("stage").style.setProperty("--class", colour(held.label));
   const words = [];
   if (held) words.push(`Teaching ${held.label}: ${held.taught}`);
-  if (held?.skipped) words.push(`${held.skipped} skipped, no change`);
+  if (held?.skipped) words.push(`${held.skipped} skipped`);
   if (waiting === "full") words.push("the server is busy, waiting");
   if (waiting === "gone") words.push("one frame waits for the server");
   $("badge").textContent = words.join(" · ");

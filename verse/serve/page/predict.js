@@ -39,7 +39,7 @@ export async function ask() {
 function words(p) {
   if (p >= 0.9) return "quite sure";
   if (p >= 0.7) return "fairly sure";
-  if (p >= 0.45) return "maybe";
+  if (p >= 0.4) return "maybe";
   return "only a guess";
 }
 
