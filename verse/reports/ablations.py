@@ -38,6 +38,7 @@ class Ablation:
     learner: str
     values: list[Any]
     cells: dict[str, dict[Any, Estimate]]  # ordering → value → figure
+    tied: dict[str, set[Any]]  # ordering → values whose distance to the best may be chance
 
     @property
     def name(self) -> str:
@@ -51,24 +52,28 @@ class Ablation:
 
     def table(self) -> Table:
         """Orderings × values."""
-        sign = "Ω_all" if self.knob.metric == "omega" else "μ_all"
+        metric = "Ω_all" if self.knob.metric == "omega" else "μ_all"
         rows, records = [], []
         for order, by in self.cells.items():
             best = max(by, key=lambda value: by[value].mean)
             row = [Text(order)]
             for value in self.values:
                 e = by.get(value)
-                text = "–" if e is None else f"{e.mean:.3f} ± {e.half:.3f}"
+                sign = "≈" if value in self.tied[order] else ""
+                text = "–" if e is None else f"{e.mean:.3f} ± {e.half:.3f}{sign}"
                 row.append(Text(text, value == best))
                 if e is not None:
                     records.append({
                         "dataset": self.bench.dataset, "backbone": self.bench.backbone,
                         "learner": self.learner, "order": order, self.knob.name: value,
-                        "metric": sign, **e._asdict(),
+                        "metric": metric, **e._asdict(),
                     })  # fmt: skip
             rows.append(row)
         head = ["ordering", *(str(value) for value in self.values)]
-        note = f"{sign}, mean ± half of the 95 % interval; bold: the highest mean of the row."
+        note = (
+            f"{metric}, mean ± half of the 95 % interval. Bold: the highest mean of the row; ≈: "
+            "the paired interval of the best value's lead over this one includes zero."
+        )
         return Table(self.name, self.title, head, rows, note, records)
 
 
@@ -103,6 +108,7 @@ def _ablation(
     values = {value for by in base.values() for value in by}
     ordered = [v for v in EMA_LEVELS if v in values] or sorted(values, key=_place)
     cells: dict[str, dict[Any, Estimate]] = {}
+    tied: dict[str, set[Any]] = {}
     for order in (o for o in streams.names() if len(base.get(o, {})) > 1):
         common = set.intersection(*({r.run.seed for r in runs} for runs in base[order].values()))
         cells[order] = {}
@@ -111,7 +117,19 @@ def _ablation(
             same = [r for r in runs if r.run.seed in common] or runs
             omega = statistics.omega(same) if knob.metric == "omega" else None
             cells[order][value] = omega or statistics.mu(same)
-    return Ablation(knob, bench, learner, ordered, cells)
+        best = max(cells[order], key=lambda value: cells[order][value].mean)
+        tied[order] = _tied(base[order], best, knob.metric)
+    return Ablation(knob, bench, learner, ordered, cells, tied)
+
+
+def _tied(by: dict[Any, Results], best: Any, metric: str) -> set[Any]:
+    """Values that the best one does not beat beyond chance."""
+    leads = {
+        value: statistics.difference(by[best], runs, metric)
+        for value, runs in by.items()
+        if value != best
+    }
+    return {value for value, lead in leads.items() if lead is None or not lead.excludes_zero}
 
 
 def _place(value: Any) -> tuple[int, Any]:

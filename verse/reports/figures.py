@@ -187,15 +187,17 @@ def ablation(found: Ablation, folder: Path) -> Picture:
     for order, shade in zip(orders, shades, strict=False):
         by = {value: found.cells[order][value] for value in found.values
               if value in found.cells[order]}  # fmt: skip
-        places = [found.values.index(value) for value in by]
-        means = [e.mean for e in by.values()]
-        axis.plot(places, means, "o-", color=shade, label=order, markersize=4.5, linewidth=1.8)
-        axis.fill_between(places, [e.low for e in by.values()], [e.high for e in by.values()],
-                          color=shade, alpha=0.12, linewidth=0)  # fmt: skip
+        # side by side, so that whiskers of orderings do not cover each other
+        shift = 0.06 * (orders.index(order) - (len(orders) - 1) / 2)
+        places = [found.values.index(value) + shift for value in by]
+        means = np.array([e.mean for e in by.values()])
+        ends = np.array([[e.low, e.high] for e in by.values()])
+        axis.errorbar(places, means, yerr=np.abs(ends - means[:, None]).T, fmt="o-", color=shade,
+                      label=order, markersize=4.5, linewidth=1.8, elinewidth=1)  # fmt: skip
     axis.set_xticks(range(len(found.values)), [f"{value:g}" for value in found.values])
     axis.set_xlabel(found.knob.title)
     axis.set_ylabel(metric)
-    axis.legend()
+    figure.legend(loc="outside lower center", ncols=4)
     return Picture(style.save(figure, folder, found.name), found.title,
                    "Mean and 95 % interval, on the seeds that all values have.")  # fmt: skip
 

@@ -55,16 +55,19 @@ def mu(results: Sequence[Result]) -> Estimate:
     return _estimate(_mus(results), float(np.mean([r.mu_all for r in results])))
 
 
-def difference(ours: Sequence[Result], theirs: Sequence[Result]) -> Estimate | None:
-    """Ω_all of ours minus theirs (μ_all without Offline) over the seeds both have."""
+def difference(
+    ours: Sequence[Result], theirs: Sequence[Result], metric: str = "omega"
+) -> Estimate | None:
+    """Ω_all of ours minus theirs over the seeds both have; μ_all if asked, or without Offline."""
     pairs = paired(ours, theirs)
     if not pairs:
         return None
     a, b = ([pair[i] for pair in pairs] for i in (0, 1))
-    drawn_a, drawn_b = _omegas(a), _omegas(b)
-    if drawn_a is None or drawn_b is None:
-        drawn_a, drawn_b = _mus(a), _mus(b)
-    return _estimate(drawn_a - drawn_b, float(np.mean(scores(a)) - np.mean(scores(b))))
+    drawn_a, drawn_b = (_omegas(a), _omegas(b)) if metric == "omega" else (None, None)
+    if drawn_a is not None and drawn_b is not None:
+        return _estimate(drawn_a - drawn_b, float(np.mean(scores(a)) - np.mean(scores(b))))
+    mean = float(np.mean([r.mu_all for r in a]) - np.mean([r.mu_all for r in b]))
+    return _estimate(_mus(a) - _mus(b), mean)
 
 
 def p_value(ours: Sequence[Result], theirs: Sequence[Result]) -> float | None:

@@ -1,0 +1,60 @@
+"""``verse report``: JSON, the folder it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from verse.cli import main
+
+RECIPE = """
+datasets = ["verse_toy.load"]
+backbones = ["verse_toy.flat"]
+options = {videos = 4, frames = 3}
+capacities = ["12"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
+    monkeypatch.syspath_prepend(root / "tests" / "toy")
+    monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def call(*args: str) -> Result:
+    return CliRunner().invoke(main, list(args), catch_exceptions=False)
+
+
+def test_from_recipe_to_report_and_tuned_settings() -> None:
+    Path("table.toml").write_text(RECIPE + 'learners = ["verse", "ncm"]\nseeds = 2\n')
+    Path("tuning.toml").write_text(
+        RECIPE + 'validation = "last:1"\noffline = false\nseeds = [100]\n'
+        'learners = [{name = "tinyer", sweep = {lr = [0.003, 0.03]}}]\n'
+    )
+    assert call("compare", "table.toml", "tuning.toml", "--jobs", "1").exit_code == 0
+    found = json.loads(call("report", "results", "--json").stdout)
+    assert [cell["learner"] for cell in found["omega_all"]] == ["verse", "ncm"]
+    cell = found["omega_all"][0]
+    assert (cell["dataset"], cell["order"], cell["n"]) == ("verse_toy.load", "class-instance", 2)
+    assert cell["low"] <= cell["mean"] <= cell["high"]
+    assert not Path("docs").exists()  # JSON alone writes nothing
+    assert "docs/results/index.html" in call("report").stdout
+    assert Path("docs/results/index.html").is_file()
+    chosen = call("report", "results", "--tuning", "tuning.toml")
+    assert "[tuned]\ntinyer = {lr = 0.0" in chosen.stdout
+    table = call("report", "--tuning", "table.toml")
+    assert table.exit_code == 2 and "validation videos" in table.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [(("nowhere",), "there is no folder nowhere"), ((".",), "holds no finished runs")],
+)
+def test_nothing_to_report(args: tuple[str, ...], words: str) -> None:
+    result = call("report", *args)
+    assert result.exit_code == 2
+    assert words in result.stderr

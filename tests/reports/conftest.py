@@ -1,0 +1,90 @@
+"""A small store of real runs over points, made once, for all tests of reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verse.experiments import execute, prepare
+from verse.experiments.prepare import Prepared, key
+from verse.experiments.recipe import parse
+from verse.experiments.store import Store
+
+HEAD = """
+datasets = ["verse_toy.load"]
+backbones = ["verse_toy.flat"]
+options = {classes = 4, videos = 4, frames = 3}
+"""
+TABLE = (
+    HEAD
+    + """
+orders = ["iid", "class-instance"]
+capacities = ["12"]
+seeds = 3
+learners = ["verse", "verse-no-virtual", "tinyer", "gdumb", "la-maml", "ncm", "slda"]
+"""
+)
+ABLATIONS = (
+    HEAD
+    + """
+orders = ["class-instance"]
+capacities = ["4", "12"]
+seeds = 2
+learners = ["verse", {name = "tinyer", seeds = 1}]
+""",
+    HEAD
+    + """
+orders = ["iid", "class-instance"]
+capacities = ["12"]
+seeds = 2
+learners = [
+    {name = "verse", sweep = {lam = [0.0, 0.3, 1.0]}},
+    {name = "verse", sweep = {r = [0.0, 0.4]}},
+    {name = "verse", settings = {gamma = 0.0}},
+    {name = "verse", settings = {gamma = 0.0, r = 1.0}},
+    {name = "verse", memories = ["fifo", "reservoir"]},
+]
+""",
+)
+TUNING = (
+    HEAD
+    + """
+capacities = ["12"]
+validation = "last:1"
+offline = false
+seeds = [100, 101]
+learners = [{name = "tinyer", sweep = {lr = [0.003, 0.03], clip = ["none", 1.0]}}, "ncm"]
+"""
+)
+
+
+@pytest.fixture(autouse=True)
+def _toy(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    monkeypatch.syspath_prepend(root / "tests" / "toy")
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Store:
+    folder = tmp_path_factory.mktemp("store")
+    kept = Store(folder / "results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(root / "tests" / "toy")
+        patch.setenv("VERSE_CACHE", str(folder / "cache"))
+        shared: dict[tuple[object, ...], Prepared] = {}
+        for text in (TABLE, *ABLATIONS, TUNING):
+            for run in parse(text, "toy").runs:
+                if run.id not in kept.ids():
+                    ready = shared.setdefault(key(run), prepare(run))
+                    kept.save({"name": run.name} | execute(run, prepared=ready).document())
+    return kept
+
+
+@pytest.fixture
+def table_recipe() -> str:
+    return TABLE
+
+
+@pytest.fixture
+def tuning_recipe() -> str:
+    return TUNING

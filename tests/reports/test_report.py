@@ -1,0 +1,164 @@
+"""From a store to tables, figures and a page; ablations found by settings; tuning kept apart."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from verse.experiments.recipe import parse
+from verse.experiments.store import Store
+from verse.reports import ablations, omega, page, paper, tuning
+from verse.reports.cells import Sorted, ranked
+from verse.reports.tables import Table, Text
+from verse.types import BadState
+
+
+@pytest.fixture(scope="module")
+def found(store: Store) -> Sorted:
+    return Sorted(store.results())
+
+
+def test_cells_have_all_seeds_once_and_no_validation(found: Sorted, store: Store) -> None:
+    listed = omega.records(found)
+    assert {r["n"] for r in listed} == {3}
+    assert len(listed) == 7 * 2
+    assert {"dataset", "order", "learner", "backbone", "mean", "low", "high", "n"} <= set(listed[0])
+    by_hand = [
+        r.omega_all
+        for r in store.results()
+        if (r.run.learner, r.run.order, r.run.validation) == ("verse-no-virtual", "iid", None)
+    ]
+    (mine,) = (r for r in listed if (r["learner"], r["order"]) == ("verse-no-virtual", "iid"))
+    assert mine["mean"] == pytest.approx(sum(v for v in by_hand if v is not None) / 3)
+    facts = page.document(found)
+    assert (facts["validation_runs"], facts["runs"] + 10) == (10, len(store.ids()))
+
+
+def test_first_only_beyond_chance_and_never_a_fine_tuner(found: Sorted) -> None:
+    (bench,) = found.benches
+    cells = found.main(bench)
+    for order in ("iid", "class-instance"):
+        place = omega.standing(cells, order)
+        assert "gdumb" not in place
+        best = ranked(cells, order)[0]
+        tied = [name for name, where in place.items() if where == "tied"]
+        assert place[best] == ("tied" if tied else "first")
+        assert list(place.values()).count("first") <= 1
+    listed = omega.records(found)
+    text = omega.table(found, bench, listed).markdown()
+    assert "gdumbᶠ" in text
+    assert text.count("**") == 2 * 2  # one bold figure in each ordering
+
+
+def test_verdicts_are_against_the_best_that_is_no_verse(found: Sorted) -> None:
+    listed = omega.verdicts(found)
+    assert {(v["learner"], v["order"]) for v in listed} == {
+        (name, order)
+        for name in ("verse", "verse-no-virtual")
+        for order in ("iid", "class-instance")
+    }
+    for v in listed:
+        assert v["rival"] in ("ncm", "slda", "tinyer", "la-maml")
+        assert v["p_holm"] >= v["p"]
+        assert v["verdict"] in ("first", "tied", "behind")
+
+
+def test_ablations_are_found_by_what_runs_record(found: Sorted) -> None:
+    turned = {a.knob.name: a for a in ablations.find(found) if a.learner == "verse"}
+    assert turned["capacity"].values == [4, 12]
+    assert turned["lam"].values == [0.0, 0.3, 1.0]
+    assert turned["r"].values == [0.0, 0.05, 0.4]
+    assert turned["ema"].values == list(ablations.EMA_LEVELS)
+    assert set(turned["policy"].values) == {"fifo", "reservoir", "class-balanced"}
+    assert list(turned["lam"].cells) == ["iid", "class-instance"]
+    assert {e.n for by in turned["lam"].cells.values() for e in by.values()} == {2}
+
+
+def test_the_report_is_complete(store: Store, tmp_path: Path) -> None:
+    page.write(Sorted(store.results()), tmp_path)
+    names = {path.stem for path in (tmp_path / "figures").iterdir()}
+    kinds = {name.partition("-verse_toy")[0] for name in names}
+    assert kinds == {"alpha", "mu", "omega", "maml"} | {
+        f"ablation-{knob}-verse" for knob in ("capacity", "lam", "r", "ema", "policy")
+    }
+    for name in names:
+        with Image.open(tmp_path / "figures" / f"{name}.png") as image:
+            assert image.width > 600
+        assert "<svg" in (tmp_path / "figures" / f"{name}.svg").read_text()[:500]
+    for table in (tmp_path / "tables").glob("*.tex"):
+        text = table.read_text()
+        assert text.count(r"\begin{") == text.count(r"\end{") == 2
+    with open(tmp_path / "tables" / "omega.csv", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 14
+    markdown = (tmp_path / "tables.md").read_text()
+    assert "## Tuning" in markdown and "## Ablations" in markdown
+    links = Links()
+    links.feed((tmp_path / "index.html").read_text())
+    assert links.anchors <= links.ids
+    assert links.files and all((tmp_path / name).is_file() for name in links.files)
+    # the same store gives the same bytes
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    page.write(Sorted(store.results()), tmp_path)
+    assert before == {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+
+
+class Links(HTMLParser):
+    """What a page refers to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.anchors: set[str] = set()
+        self.files: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids.add(value)
+            if name in ("href", "src") and value:
+                (self.anchors if value.startswith("#") else self.files).add(value.lstrip("#"))
+
+
+def test_settings_are_chosen_on_validation_videos_only(
+    store: Store, table_recipe: str, tuning_recipe: str
+) -> None:
+    runs = parse(tuning_recipe, "toy").runs
+    results = {r.run.id: r for r in store.results({run.id for run in runs})}
+    choices = {c.learner: c for c in tuning.choose(runs, results)}
+    assert (choices["tinyer"].trials, choices["tinyer"].seeds) == (4, 2)
+    means: dict[str, list[float]] = {}
+    for run in runs:
+        if run.learner == "tinyer":
+            means.setdefault(str(dict(run.settings)), []).append(results[run.id].mu_all)
+    assert choices["tinyer"].mu == pytest.approx(max(sum(m) / 2 for m in means.values()))
+    again = tomllib.loads(tuning.fragment(list(choices.values())))
+    recipe = f"{tuning_recipe}\n{tuning.fragment(list(choices.values()))}"
+    assert set(again["tuned"]) == {"tinyer"}
+    assert parse(recipe, "again").runs  # what is printed is what a recipe takes
+    with pytest.raises(BadState, match="validation videos"):
+        tuning.choose(parse(table_recipe, "toy").runs, {})
+
+
+def test_the_papers_figures_stand_beside_ours_on_its_data_sets(found: Sorted) -> None:
+    listed = omega.records(found)
+    assert paper.beside(listed) is None
+    same = [r | {"dataset": "core50"} for r in listed]
+    table = paper.beside(same)
+    assert table is not None
+    assert {(r["learner"], r["paper"]) for r in table.records if r["order"] == "iid"} == {
+        (name, paper.published()["core50", "iid", name]) for name in ("verse", "tinyer", "gdumb")
+    }
+
+
+def test_forms_of_a_table() -> None:
+    table = Table("t", "100 % of Ω_all", ["learner", "x|y"], [[Text("a_b"), Text("1", bold=True)]])
+    assert r"x\|y" in table.markdown()
+    assert r"a\_b & \textbf{1} \\" in table.latex()
+    assert table.csv() == "learner,x|y\na_b,1\n"
+    assert json.dumps(table.csv())
