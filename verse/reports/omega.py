@@ -94,7 +94,7 @@ def table(found: Sorted, bench: Bench, listed: list[dict[str, Any]]) -> Table:
         rows.append(row)
     rows.append(_offline_row(cells, orders))
     conditions = found.conditions(bench)
-    note = f"Memory: {conditions.capacity}. Split: {_split(cells)}. {_seeds(mine)} {RULE}"
+    note = f"Memory: {conditions.capacity}. Split: {_split(cells)}. {_seeds(mine)} {_gate(cells)}{RULE}"
     return Table(f"omega-{bench.slug}", f"Ω_all on {bench.title}", head, rows, note, mine)
 
 
@@ -129,6 +129,19 @@ def _offline_row(cells: dict[str, dict[str, Results]], orders: list[str]) -> lis
 def _split(cells: dict[str, dict[str, Results]]) -> str:
     first = next(iter(next(iter(cells.values())).values()))[0]
     return f"{first.split}; {first.frames:,} training and {first.test_frames:,} test frames"
+
+
+def _gate(cells: dict[str, dict[str, Results]]) -> str:
+    """Where Offline falls behind closed-form classifiers, Ω flatters everybody: say so."""
+    runs = {(r.run.seed, order): r for by in cells.values() for order, rs in by.items() for r in rs}
+    bounds = [bound for run in runs.values() for bound in run.offline]
+    weak = sum(not bound.sound for bound in bounds)
+    if not bounds:
+        return "No Offline was trained. "
+    return (
+        f"Offline reaches ridge regression or LDA on pooled features at {len(bounds) - weak} of "
+        f"{len(bounds)} test events{'; elsewhere Ω_all is too high' if weak else ''}. "
+    )
 
 
 def _seeds(mine: list[dict[str, Any]]) -> str:
