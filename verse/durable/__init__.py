@@ -7,7 +7,7 @@ from typing import Unpack
 
 from verse.backbones import Backbone
 from verse.durable.archive import backup, restore
-from verse.durable.classifier import DurableClassifier, Options, Repaired, TooLate
+from verse.durable.classifier import DurableClassifier, Options, Repaired, Taken, TooLate
 from verse.durable.directory import Locked
 from verse.durable.journal import JournalFull
 from verse.durable.lesson import Lesson, Outcome
@@ -20,6 +20,7 @@ __all__ = [
     "Options",
     "Outcome",
     "Repaired",
+    "Taken",
     "TooLate",
     "backup",
     "open",

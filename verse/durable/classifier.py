@@ -38,6 +38,10 @@ class TooLate(BadSetting):
     """The sample is not among the latest ones, so it cannot be undone."""
 
 
+class Taken(BadLabel):
+    """There is a class of that label already."""
+
+
 class Repaired(UserWarning):
     """A damaged checkpoint was found and replaced by replaying the journal from an older one."""
 
@@ -466,7 +470,7 @@ class DurableClassifier(StreamClassifier):
         """Give a class another label."""
         self._number(label)
         if check_label(new) in self._numbers:
-            raise BadLabel(f"there is a class {new!r} already: merge them instead")
+            raise Taken(f"there is a class {new!r} already: merge them instead")
         self._change("rename", {"label": label, "new": new}, (label, new))
 
     def merge(self, label: Label, into: Label) -> int:

@@ -18,13 +18,13 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from verse import __version__
-from verse.durable import JournalFull, TooLate
+from verse.durable import JournalFull, Taken
 from verse.serve import schemas
 from verse.serve.events import LISTENERS, Events
 from verse.serve.metrics import Measured, Metrics
 from verse.serve.security import Access, Guard, Limits, clean_label
 from verse.serve.session import Busy, Closing, Session, Unknown
-from verse.types import BadState, VerseError
+from verse.types import BadSetting, BadState, VerseError
 
 PAGE = Path(__file__).parent / "page"
 STATUS_SECONDS = 1.0  # how often listeners hear the status
@@ -72,7 +72,8 @@ def code_of(error: VerseError) -> int:
         (BadState, 503),
         (JournalFull, 507),
         (Unknown, 404),
-        (TooLate, 409),
+        (Taken, 409),
+        (BadSetting, 409),  # too late to undo; a class into itself
     )
     return next((code for kind, code in table if isinstance(error, kind)), 422)
 

@@ -1,0 +1,92 @@
+"""``verse teach`` and ``verse predict``: a folder in, answers out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import verse
+from verse.cli import main
+
+COLOURS = {"red": (200, 30, 30), "blue": (30, 30, 200)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    for label, colour in COLOURS.items():
+        for t in range(6):
+            place = tmp_path / "images" / label / ("more" if t > 3 else "")
+            place.mkdir(parents=True, exist_ok=True)
+            pixels = np.clip(np.array(colour) + rng.integers(-25, 25, (32, 32, 3)), 0, 255)
+            Image.fromarray(pixels.astype(np.uint8)).save(place / f"{t}.png")
+    (tmp_path / "images" / "red" / "broken.jpg").write_bytes(b"junk")
+    (tmp_path / "images" / "notes.txt").write_text("no class")
+    return tmp_path / "images"
+
+
+def call(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_teach_resume_predict(folder, tmp_path) -> None:
+    directory = tmp_path / "taught"
+    code, out, err = call("teach", directory, folder, "--mix", "--threads", 1, "--json")
+    assert code == 0, err
+    document = json.loads(out)
+    assert (document["learned"], document["known"], document["samples"]) == (12, 0, 12)
+    assert [Path(row["image"]).name for row in document["unreadable"]] == ["broken.jpg"]
+    assert "broken.jpg" in err and document["classes"] == ["blue", "red"]
+
+    Image.new("RGB", (32, 32), (190, 40, 40)).save(folder / "red" / "new.png")
+    code, out, _ = call("teach", directory, folder, "--threads", 1)  # only what is new
+    assert code == 0 and "1 images learned, 12 were known already, 1 unreadable" in out
+
+    asked = [folder / "red" / "new.png", folder / "blue" / "1.png"]
+    code, out, _ = call("predict", directory, *asked, "--threads", 1, "--json")
+    rows = json.loads(out)
+    assert code == 0 and [row["label"] for row in rows] == ["red", "blue"]
+    assert rows[0]["step"] == 13 and rows[0]["probabilities"][0]["label"] == "red"
+    code, out, err = call("predict", directory, asked[0], folder / "red" / "broken.jpg",
+                          "--threads", 1)  # fmt: skip
+    assert code == 2 and "red" in out and "unreadable" in out and "broken.jpg" in err
+
+
+def test_an_interrupted_lesson_goes_on(folder, tmp_path, monkeypatch) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    call("teach", whole, folder, "--threads", 1)
+    learn = verse.durable.DurableClassifier.learn_one
+    count = 0
+
+    def stop(self, *args, **kwargs):
+        nonlocal count
+        count += 1
+        if count == 5:
+            raise KeyboardInterrupt
+        return learn(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(verse.durable.DurableClassifier, "learn_one", stop)
+        code, _, err = call("teach", parts, folder, "--threads", 1)
+    assert code == 130 and "everything so far is kept" in err
+    code, out, _ = call("teach", parts, folder, "--threads", 1)
+    assert code == 0 and "8 images learned, 4 were known already" in out
+    with verse.open(whole, readonly=True) as a, verse.open(parts, readonly=True) as b:
+        left, right = a.learner.state(), b.learner.state()
+        assert all((left[k] == right[k]).all() for k in left)
+
+
+def test_what_cannot_be_done_is_told(folder, tmp_path) -> None:
+    code, _, err = call("predict", tmp_path / "nowhere", folder / "red" / "0.png")
+    assert code == 2 and "no classifier" in err
+    (tmp_path / "empty" / "a").mkdir(parents=True)
+    code, _, err = call("teach", tmp_path / "d", tmp_path / "empty")
+    assert code == 2 and "one folder per class" in err

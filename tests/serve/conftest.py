@@ -1,0 +1,71 @@
+"""A served classifier: real routes, threads and features."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from PIL import Image
+
+import verse
+from verse import backbones
+from verse.backbones import Backbone
+from verse.serve.app import create_app
+from verse.serve.security import Access, Limits
+from verse.serve.session import Session
+
+COLOURS = {"red": (200, 30, 30), "green": (30, 200, 30), "blue": (30, 30, 200)}
+
+
+@pytest.fixture(scope="session")
+def backbone() -> Backbone:
+    return backbones.build("efficientnet-lite0", at="fc")
+
+
+@pytest.fixture(scope="session")
+def picture() -> Callable[..., bytes]:
+    """``picture("red", 3)``: a noisy square of a colour as PNG; another seed, other noise."""
+
+    def paint(label: str = "red", seed: int = 0) -> bytes:
+        noise = np.random.default_rng(seed).integers(-25, 25, (40, 48, 3))
+        pixels = np.clip(np.array(COLOURS[label]) + noise, 0, 255).astype(np.uint8)
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, "PNG")
+        return file.getvalue()
+
+    return paint
+
+
+@pytest.fixture
+def session(tmp_path: Path, backbone: Backbone) -> Iterator[Session]:
+    made = Session(verse.open(tmp_path / "taught", backbone=backbone), limit=8)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def serve(session: Session) -> Iterator[Callable[..., TestClient]]:
+    """``serve(token=…, private=…, rate=…)``: a client of the running application."""
+    running: list[TestClient] = []
+
+    def start(
+        token: str | None = None,
+        private: bool = False,
+        rate: float = 0.0,
+        body: int = 2**20,
+        hosts: frozenset[str] | None = Access.hosts,
+    ) -> TestClient:
+        access = Access(token.encode() if token else None, private, hosts)
+        app = create_app(session, access=access, limits=Limits(body=body, rate=rate))
+        client = TestClient(app, base_url="http://127.0.0.1:8700", raise_server_exceptions=False)
+        client.__enter__()
+        running.append(client)
+        return client
+
+    yield start
+    for client in running:
+        client.__exit__()

@@ -1,0 +1,119 @@
+"""The real server in a process of its own: started, listened to, terminated, killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import verse
+from verse import StreamClassifier
+from verse.serve.client import Client, ServiceError
+
+
+@pytest.fixture
+def launch() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+    running: list[subprocess.Popen[str]] = []
+
+    def start(directory: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "verse.cli", "serve", str(directory), "--port", "0",
+             "--threads", "1", "--rate", "0", "--at", "fc", *options],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+        )  # fmt: skip
+        running.append(server)
+        assert server.stderr is not None
+        line = server.stderr.readline()
+        assert line.startswith("Serving on http"), line + server.stderr.read()
+        return server, line.split()[-1]
+
+    yield start
+    for server in running:
+        server.kill()
+        server.wait()
+        assert server.stderr is not None
+        server.stderr.close()
+
+
+def test_events_and_a_graceful_end(launch, picture, tmp_path, backbone) -> None:
+    server, url = launch(tmp_path / "d")
+    heard: list[tuple[str, dict]] = []
+    first = threading.Event()
+
+    def listen() -> None:
+        with Client(url) as client:
+            for kind, data in client.events():
+                heard.append((kind, data))
+                first.set()
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    assert first.wait(20)
+    with Client(url) as client:
+        client.learn(picture(), "red")
+        client.learn(picture("blue"), "blue")
+        client.undo(2)
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(30) in (0, -signal.SIGTERM)
+    listener.join(20)
+    assert not listener.is_alive()
+    kinds = [kind for kind, _ in heard]
+    assert kinds[0] == "status" and kinds.count("learned") == 2 and kinds.count("undone") == 1
+    assert not list((tmp_path / "d").glob("*-wal"))
+    with verse.open(tmp_path / "d", backbone=backbone) as again:
+        assert again.samples == 1 and again._position == again._saved
+
+
+def test_killed_while_a_client_teaches(launch, picture, tmp_path, backbone) -> None:
+    """Nothing acknowledged is lost, nothing learned twice, the bits are those of a clean run."""
+    rng = np.random.default_rng(0)
+    pictures = [(picture(c, t), c) for t in range(6) for c in ("red", "green", "blue")]
+    acknowledged: dict[int, int] = {}
+    for _ in range(2):
+        server, url = launch(tmp_path / "d")
+        stop = int(rng.integers(2, 9))
+        killer = None
+        with Client(url, retries=0) as client:
+            for i, (image, label) in enumerate(pictures):
+                if len(acknowledged) and i == stop:
+                    killer = threading.Timer(float(rng.uniform(0, 0.05)), server.kill)
+                    killer.start()
+                try:
+                    seq = client.learn(image, label, key=f"lesson {i}")["seq"]
+                except ServiceError:
+                    break
+                assert acknowledged.setdefault(i, seq) == seq
+        server.kill()
+        server.wait()
+        if killer is not None:
+            killer.join()
+    with verse.open(tmp_path / "d", backbone=backbone) as again:
+        entries = [e for e in again._journal.since(0) if e.fate == "kept"]
+        n = again.samples
+        assert len(entries) == n and len(acknowledged) <= n <= len(acknowledged) + 1
+        clean = StreamClassifier(backbone=backbone)
+        for image, label in pictures[:n]:
+            clean.learn_one(image, label)
+        a, b = again.learner.state(), clean.learner.state()
+        assert all(torch.equal(a[k], b[k]) for k in b)
+
+
+def test_a_second_server_says_what_to_do(launch, tmp_path) -> None:
+    launch(tmp_path / "d")
+    second = subprocess.run(
+        [sys.executable, "-m", "verse.cli", "serve", str(tmp_path / "d"), "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert second.returncode == 2 and "open for writing in another process" in second.stderr
