@@ -1,4 +1,7 @@
-"""The table of docs/protocol.md from finished runs: ``python docs/protocol_table.py runs``."""
+"""The table of docs/protocol.md: ``python docs/protocol_table.py FOLDER`` of finished runs.
+
+A folder that `verse compare` filled will do: only VERSE as it is, with seed 0 and Offline, is taken.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,16 @@ def row(result: Result) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def taken(result: Result) -> bool:
+    """Is this one of the runs that the page lists?"""
+    run = result.run
+    plain = run.learner == "verse" and not run.settings and run.seed == 0 and run.fps is None
+    return plain and run.capacity == "4%" and run.validation is None and bool(result.offline)
+
+
 def main(folder: Path) -> None:
     """Print the table, data sets and orderings in a fixed order."""
-    results = [Result.load(path) for path in sorted(folder.glob("*.json"))]
+    results = [r for r in map(Result.load, sorted(folder.glob("*.json"))) if taken(r)]
     orders = streams.names()
     results.sort(key=lambda r: (r.run.dataset, orders.index(r.run.order)))
     print("| data | ordering | frames | memory | μ_all | final | Offline, mean | Ω_all | gate |")
