@@ -1,6 +1,6 @@
 """The table of docs/protocol.md: ``python docs/protocol_table.py FOLDER`` of finished runs.
 
-A folder that `verse compare` filled will do: only VERSE as it is, with seed 0 and Offline, is taken.
+A folder filled by `verse compare` will do: VERSE as it is, seed 0, with Offline, is taken.
 """
 
 from __future__ import annotations
