@@ -94,7 +94,8 @@ def table(found: Sorted, bench: Bench, listed: list[dict[str, Any]]) -> Table:
         rows.append(row)
     rows.append(_offline_row(cells, orders))
     conditions = found.conditions(bench)
-    note = f"Memory: {conditions.capacity}. Split: {_split(cells)}. {_seeds(mine)} {_gate(cells)}{RULE}"
+    about = f"Memory: {conditions.capacity}. Split: {_split(cells)}. {_seeds(mine)}"
+    note = f"{about} {_gate(cells)}{RULE}"
     return Table(f"omega-{bench.slug}", f"Ω_all on {bench.title}", head, rows, note, mine)
 
 
