@@ -1,0 +1,180 @@
+"""Writes the pages that follow from the code: ``python docs/generate.py``; a test compares them.
+
+docs/reference/cli.md, docs/learners/index.md, and a page of docs/reference/ for each public module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import click
+
+import verse
+from verse import learners
+from verse.cli import main
+from verse.cli.list import assumptions, first_line, short
+
+DOCS = Path(__file__).parent
+NOTE = "<!-- Written by docs/generate.py from the code: do not edit. -->\n"
+WITHOUT_ALL = ("kernels", "reports", "serve")  # packages whose files are the unit
+
+
+def pages() -> dict[str, str]:
+    """Path under docs/ → text."""
+    modules = [name for name in sorted(verse._MODULES) if exists(name)]
+    reference = {f"reference/{name}.md": module_page(name) for name in modules}
+    return {
+        "reference/cli.md": command_line(),
+        "learners/index.md": learner_table(),
+        "reference/index.md": overview(modules),
+        **reference,
+    }
+
+
+def exists(name: str) -> bool:
+    """Whether the module is part of this version."""
+    return importlib.util.find_spec(f"verse.{name}") is not None
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells) + "\n"
+
+
+# ---- the command line -----------------------------------------------------------------------
+
+
+def command_line() -> str:
+    """Every command with its arguments and options."""
+    context = click.Context(main, info_name="verse", **main.context_settings)
+    parts = ["# Command line\n", NOTE, markdown(main.help or ""), ""]
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        assert command is not None
+        parts += list(one_command(command, click.Context(command, context, info_name=name)))
+    return "\n".join(parts)
+
+
+def one_command(command: click.Command, context: click.Context) -> Iterator[str]:
+    """The section of one command."""
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    yield f"## verse {command.name}\n"
+    yield f"```text\n{usage}\n```\n"
+    yield markdown(command.help or "") + "\n"
+    records = [
+        record
+        for parameter in command.get_params(context)
+        if (record := parameter.get_help_record(context)) is not None
+    ]
+    yield table(("option", "does"), [(f"`{option}`", does) for option, does in records if does])
+
+
+def markdown(text: str) -> str:
+    """Click's help text with its paragraphs."""
+    return inspect.cleandoc(text.replace("\b", "")).strip()
+
+
+# ---- learners -------------------------------------------------------------------------------
+
+LEARNERS = """
+Every method sees the same thing: one feature `z = G(image)` and its class at a time, once. All
+share F, its start weights, the number of draws C and the memory budget; they differ in what they do
+with them. Each name below is what `verse run --learner` takes and has a page with its update, its
+settings and where they come from.
+
+**Faithful**: as its authors do it. **Adapted**: with a deviation that a stream of single samples
+needs; the page says which and why.
+"""
+ASSUMPTIONS = """
+## What each method assumes
+
+As its authors publish it, which is what the paper's table compares; `verse list learners` prints
+the same. ✓ yes, ✗ no, – does not apply. *Tunes*: needs a fine-tuning phase. *CIL*:
+class-incremental, no task labels. *Subset*: replays a few samples, not its whole memory. *Breaks
+CISLL*: does not fit class-incremental streaming lifelong learning for one of these reasons.
+"""
+
+
+def learner_table() -> str:
+    """All learners with their line, and the table of assumptions."""
+    rows = assumptions()
+    lines = [
+        (f"[{row['name']}]({row['name']}.md)", about(str(row["name"])), str(row["fidelity"]))
+        for row in rows
+    ]
+    facts = [{key: str(value) for key, value in short(row).items()} for row in rows]
+    heads = [key for key in facts[0] if key != "fidelity"]
+    assumed = [[f"[{f['name']}]({f['name']}.md)", *(f[key] for key in heads[1:])] for f in facts]
+    parts = ["# Learners\n", NOTE, LEARNERS.strip(), "", table(("name", "does", "fidelity"), lines)]
+    return "\n".join([*parts, ASSUMPTIONS.strip(), "", table(heads, assumed)])
+
+
+def about(name: str) -> str:
+    """A learner's first line."""
+    return first_line(learners.get(name))
+
+
+# ---- the library ----------------------------------------------------------------------------
+
+REFERENCE = """
+Public is what `__all__` of a package lists, and every name without a leading underscore in the
+single files. Everything loads on first use: `import verse` alone takes milliseconds. The
+[command line](cli.md) has a page of its own.
+
+::: verse
+    options:
+      members: [StreamClassifier, open]
+      show_root_heading: false
+      show_root_toc_entry: false
+      heading_level: 2
+"""
+
+
+def overview(modules: Sequence[str]) -> str:
+    """The entry page: the two names most people need, then where everything else is."""
+    rows = [(f"[verse.{name}]({name}.md)", first_line(module(name))) for name in modules]
+    return "\n".join(
+        [
+            "# Python\n",
+            NOTE,
+            REFERENCE.strip(),
+            "",
+            "## Modules\n",
+            table(("module", "holds"), rows),
+        ]
+    )
+
+
+def module_page(name: str) -> str:
+    """A page whose content comes from the docstrings."""
+    options = ["show_root_heading: false", "show_root_toc_entry: false", "heading_level: 2"]
+    public = vars(module(name)).get("__all__", ())
+    # a function named like its file is shown by its full name: without, the file is meant
+    apart = [key for key in public if exists(f"{name}.{key}")]
+    if public:
+        options.append(f"members: [{', '.join(key for key in public if key not in apart)}]")
+    elif name in WITHOUT_ALL:
+        options.append("show_submodules: true")
+    lines = "".join(f"      {option}\n" for option in options)
+    more = "".join(f"\n::: verse.{name}.{key}.{key}\n" for key in apart)
+    return f"# verse.{name}\n\n{NOTE}\n::: verse.{name}\n    options:\n{lines}{more}"
+
+
+def module(name: str) -> ModuleType:
+    """A public module."""
+    return importlib.import_module(f"verse.{name}")
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        file = DOCS / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+            print(f"wrote {file.relative_to(DOCS.parent)}")
