@@ -76,10 +76,12 @@ class Client:
         return answer
 
     def classes(self) -> list[dict[str, Any]]:
+        """What it knows: label, samples taught, samples in memory of each class."""
         answer: list[dict[str, Any]] = self._send("GET", "/v1/classes")
         return answer
 
     def status(self) -> dict[str, Any]:
+        """Samples, classes, memory, queue, rates."""
         answer: dict[str, Any] = self._send("GET", "/v1/status")
         return answer
 
@@ -94,11 +96,13 @@ class Client:
         return answer
 
     def rename(self, label: str, to: str) -> dict[str, Any]:
+        """Give a class another label."""
         path = f"{_class(label)}/rename"
         answer: dict[str, Any] = self._send("POST", path, once=True, json={"to": to})
         return answer
 
     def merge(self, label: str, into: str) -> dict[str, Any]:
+        """Two labels are one class."""
         path = f"{_class(label)}/merge"
         answer: dict[str, Any] = self._send("POST", path, once=True, json={"into": into})
         return answer
@@ -116,6 +120,7 @@ class Client:
                     yield kind, json.loads(value)
 
     def close(self) -> None:
+        """Let go of the connection."""
         self._http.close()
 
     def __enter__(self) -> Self:
