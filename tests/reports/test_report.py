@@ -96,7 +96,7 @@ def test_the_report_is_complete(store: Store, tmp_path: Path) -> None:
         assert text.count(r"\begin{") == text.count(r"\end{") == 2
     with open(tmp_path / "tables" / "omega.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == 14
-    markdown = (tmp_path / "tables.md").read_text()
+    markdown = (tmp_path / "index.md").read_text()
     assert "## Tuning" in markdown and "## Ablations" in markdown
     links = Links()
     links.feed((tmp_path / "index.html").read_text())

@@ -52,7 +52,7 @@ def command(results: Path, out: Path | None, tuning: Path | None, as_json: bool)
     if as_json:
         print_json(document)
     else:
-        click.echo(f"{document['runs']} runs: see {out}/index.html, {out}/tables.md")
+        click.echo(f"{document['runs']} runs: see {out}/index.html (or index.md)")
 
 
 def choose(store: object, recipe: Path, as_json: bool) -> None:

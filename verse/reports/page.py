@@ -55,14 +55,10 @@ def write(found: Sorted, out: Path) -> dict[str, Any]:
         for table in section.tables:
             folder = out / "tables"
             folder.mkdir(parents=True, exist_ok=True)
-            for ending, text in (
-                ("md", _alone(table)),
-                ("csv", table.csv()),
-                ("tex", table.latex()),
-            ):
+            for ending, text in (("csv", table.csv()), ("tex", table.latex())):
                 _write(folder / f"{table.name}.{ending}", text)
     out.mkdir(parents=True, exist_ok=True)
-    _write(out / "tables.md", _markdown(sections))
+    _write(out / "index.md", _markdown(sections))
     _write(out / "index.html", _html(sections, facts))
     _write(out / "report.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
     return facts
@@ -126,15 +122,15 @@ def _markdown(sections: list[Section]) -> str:
         parts.append(f"## {section.title}\n")
         if section.text:
             parts.append(f"{section.text}\n")
-        parts += [_alone(table, "###") for table in section.tables]
+        parts += [_shown(table) for table in section.tables]
         parts += [f"![{p.title}](figures/{p.name}.png)\n\n*{p.title}. {p.note}*\n"
                   for p in section.pictures]  # fmt: skip
     return "\n".join(parts)
 
 
-def _alone(table: Table, level: str = "#") -> str:
+def _shown(table: Table) -> str:
     note = f"\n{table.note}\n" if table.note else ""
-    return f"{level} {table.title}\n\n{table.markdown()}\n{note}"
+    return f"### {table.title}\n\n{table.markdown()}\n{note}"
 
 
 def _write(path: Path, text: str) -> None:
