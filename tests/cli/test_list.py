@@ -46,7 +46,7 @@ def test_learners_come_with_what_they_assume() -> None:
     columns = {
         "name", "description", "fidelity", "adaptation", "type", "batch_size", "fine_tuning",
         "single_pass", "class_incremental", "subset_replay", "training_time", "inference_time",
-        "buffer", "violates_cisll",
+        "buffer", "violates_cisll", "settings",
     }  # fmt: skip
     assert all(set(row) == columns for row in rows.values())
     assert all(row["fidelity"] in ("faithful", "adapted") for row in rows.values())

@@ -1,0 +1,110 @@
+"""Avalanche's benchmarks as streams: by their shape, and with the real library.
+
+The real library needs versions of its own, so it lives in an environment of its own, which is made
+where ``CI`` is set (about a minute, kept under the user's cache) or named by the variable
+``VERSE_AVALANCHE`` (the path of its Python).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from types import SimpleNamespace as Thing
+
+import filelock
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import TensorDataset
+
+from verse.backbones import identity
+from verse.backbones.weights import cache_directory
+from verse.compat.avalanche import lessons, stream
+from verse.types import BadData
+
+VERSION = "0.6.0"
+VISION = "0.28.0"
+
+
+def experience(*labels: int) -> Thing:
+    y = torch.tensor(labels)
+    return Thing(dataset=TensorDataset(torch.eye(8)[y] + torch.arange(len(y))[:, None] / 100, y, y))
+
+
+def benchmark() -> Thing:
+    train = [experience(*[3, 5] * 10), experience(*[0] * 20)]
+    return Thing(train_stream=train, test_stream=[experience(3, 5, 0, 7)])
+
+
+def test_experiences_become_test_events() -> None:
+    s = stream(benchmark(), identity(8).G)
+    assert [(e.after, sorted(e.classes)) for e in s.schedule.events] == [
+        (20, [3, 5]),
+        (40, [0, 3, 5]),
+    ]
+    assert s.schedule.events[1].select(s.test.y).tolist() == [0, 1, 2]
+    assert set(s.train.y[:20].tolist()) == {3, 5} and set(s.train.y[20:].tolist()) == {0}
+    assert not set(s.train.videos.tolist()) & set(s.test.videos.tolist())
+
+
+def test_shuffling_stays_inside_an_experience_and_follows_the_seed() -> None:
+    G = identity(8).G
+    plain, one, again, two = (stream(benchmark(), G, seed=s).train for s in (None, 1, 1, 2))
+    assert plain.y[:4].tolist() == [3, 5, 3, 5]
+    assert torch.equal(one.z, again.z) and not torch.equal(one.z, two.z)
+    moves = [np.argsort(one.z[part, 1].numpy()).tolist() for part in (slice(0, 20), slice(20, 40))]
+    assert moves[0] != moves[1], "two experiences of equal length are shuffled differently"
+    assert [y for _, y in lessons(benchmark(), seed=1)] == one.y.tolist()
+
+
+def test_an_empty_benchmark_is_told() -> None:
+    with pytest.raises(BadData, match="no training or no test"):
+        stream(Thing(train_stream=[], test_stream=[]), identity(8).G)
+
+
+def real_library(root: Path) -> Path:
+    """The Python of an environment with Avalanche; it borrows what is installed here already."""
+    if named := os.environ.get("VERSE_AVALANCHE"):
+        return Path(named)
+    if not os.environ.get("CI"):
+        pytest.skip("makes an environment: set CI=true, or VERSE_AVALANCHE to a Python that has it")
+    folder = cache_directory() / f"avalanche-{VERSION}-{sys.version_info[0]}.{sys.version_info[1]}"
+    python = folder / "bin" / "python"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(f"{folder}.lock"):
+        if not (folder / "complete").exists():
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        site = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
+        (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        if not (folder / "complete").exists():
+            wanted = [f"avalanche-lib=={VERSION}", f"torchvision=={VISION}"]
+            pins = ["-c", str(root / "constraints.txt")]
+            install = [str(python), "-m", "pip", "install", "--quiet", *pins, *wanted]
+            done = subprocess.run(install, capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip(f"Avalanche cannot be installed here: {done.stderr.strip()[-300:]}")
+            (folder / "complete").touch()
+    return python
+
+
+def test_the_real_library(root: Path) -> None:
+    python = real_library(root)
+    done = subprocess.run(
+        [str(python), "-W", "ignore", str(root / "tests" / "compat" / "avalanche_script.py")],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["version"] == VERSION
+    assert told["after"] == [40, 80, 120] and told["tested_on"] == [20, 40, 60]
+    assert [sorted(c) for c in told["classes"]] == [
+        sorted(c for part in told["experiences"][: k + 1] for c in part) for k in range(3)
+    ]
+    assert min(told["accuracy"]) > 0.7
+    assert told["same_with_workers"] and told["samples"] == 120
+    assert told["arrival"] == list(dict.fromkeys(told["labels"]))
