@@ -7,7 +7,7 @@ import { colour } from "./colours.js";
 import { count, element } from "./element.js";
 import { link } from "./link.js";
 import * as menu from "./menu.js";
-import { note, open } from "./messages.js";
+import { note } from "./messages.js";
 import { ask } from "./predict.js";
 import { teacher } from "./teach.js";
 import * as upload from "./upload.js";
@@ -54,16 +54,18 @@ function countDown() {
   countDown.timer = setTimeout(countDown, 500);
 }
 
-async function askToken(what) {
+function askToken(what) {
   if ($("token").open) return;
   $("token-text").textContent = what === "learn"
     ? "This server lets only those who have its token teach, undo and forget."
     : "This server answers only those who have its token.";
   $("token-value").value = "";
-  if ((await open($("token"))) === "yes" && $("token-value").value) {
-    api.token.value = $("token-value").value.trim();
-    link.again();
-  }
+  $("token").showModal();
+}
+
+function useToken() {
+  api.token.value = $("token-value").value.trim();
+  link.again();
 }
 
 // ---- the camera ------------------------------------------------------------------------------
@@ -189,6 +191,7 @@ $("again").addEventListener("click", () => link.again());
 $("cancel").addEventListener("click", () => teacher.cancel());
 $("key").addEventListener("click", () => askToken("learn"));
 $("nothing").addEventListener("click", () => classes.add("nothing"));
+$("token").querySelector("form").addEventListener("submit", useToken);
 $("add").addEventListener("submit", (event) => {
   event.preventDefault();
   classes.add($("name").value);
