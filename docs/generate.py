@@ -6,6 +6,7 @@ docs/reference/cli.md, docs/learners/index.md, and a page of docs/reference/ for
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
