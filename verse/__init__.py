@@ -49,6 +49,7 @@ _MODULES = frozenset(
         "streams",
         "trackers",
         "types",
+        "video",
     }
 )
 

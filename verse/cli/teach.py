@@ -15,8 +15,16 @@ from verse.types import BadData, BadImage, Refused
 
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("source", metavar="FOLDER|VIDEO")
 @click.option("--mix", is_flag=True, help="Go round the classes instead of one after the other.")
+@click.option("--ranges", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="Of a video: CSV or JSON with start, end, label. [default: the file beside it]"
+              )  # fmt: skip
+@click.option("--label", help="Of a video: what all of it shows.")
+@click.option("--every", default=0.2, show_default=True, type=click.FloatRange(0),
+              help="Of a video: seconds between two frames learned; 0 takes all.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0, min_open=True),
+              help="Of a video: stop after so long.")  # fmt: skip
 @click.option("--learner", help="Of a new directory: see verse list learners.")
 @click.option("--backbone", help="Of a new directory: see verse list backbones.")
 @click.option("--at", help="Of a new directory: the first plastic layer.")
@@ -27,25 +35,37 @@ from verse.types import BadData, BadImage, Refused
 @json_option
 def command(
     directory: Path,
-    folder: Path,
+    source: str,
     mix: bool,
+    ranges: Path | None,
+    label: str | None,
+    every: float,
+    seconds: float | None,
     threads: int | None,
     as_json: bool,
     **options: Any,  # the remaining ones are options of verse.open, name by name
 ) -> None:
-    """Teach a durable classifier from a folder of images.
+    """Teach a durable classifier from a folder of images or a video.
 
-    FOLDER holds one folder for each class, with images inside at any depth. Each image is learned
+    FOLDER holds one folder for each class, with images inside at any depth. VIDEO is a film file,
+    camera:0 or rtsp://…; a file of time ranges says what it shows when. Each image is learned
     once; interrupted or killed, the same command goes on where it stopped. Images that cannot be
     read are told and passed over.
     """
     with result_only(as_json):
         from verse.cli.directory import open_directory
+        from verse.cli.films import labels_of, teach_film
+        from verse.video import is_video
 
-        lessons = list(mixed(folder) if mix else in_turn(folder))
+        video, folder = is_video(source), Path(source)
+        labels = labels_of(source, ranges, label) if video else []
+        lessons = [] if video else list(mixed(folder) if mix else in_turn(folder))
         given = {name: value for name, value in options.items() if value is not None}
         with open_directory(directory, threads, options=given) as classifier:
-            learned, skipped, bad = teach(classifier, folder, lessons)
+            if video:
+                learned, skipped, bad = teach_film(classifier, source, labels, every, seconds)
+            else:
+                learned, skipped, bad = teach(classifier, folder, lessons)
             classes, samples = classifier.classes, classifier.samples
     result = {
         "learned": learned,

@@ -29,6 +29,12 @@ def _open(path: Path) -> Any:
     return container
 
 
+def pixels(frame: Any) -> Image:
+    """A decoded frame as RGB [height, width, 3], upright: phones note how they were held."""
+    upright = np.rot90(frame.to_ndarray(format="rgb24"), round(frame.rotation / 90))
+    return np.ascontiguousarray(upright, dtype=np.uint8)
+
+
 def _times(path: Path) -> list[int]:
     """The presentation time of every frame, ascending: frame i is shown at the i-th."""
     with _open(path) as container:
@@ -61,7 +67,7 @@ class Film:
         for frame in self.ahead:
             if frame.pts is not None and frame.pts >= self.times[i]:
                 self.position = i + 1
-                return np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+                return pixels(frame)
         self.position = -1
         raise BadImage(f"{self.path}: frame {i} cannot be decoded")
 
