@@ -11,7 +11,9 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tarfile
 import time
+import typing
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -107,6 +109,7 @@ def test_every_public_class_shows_how_it_is_used() -> None:
         if value.__module__.startswith("verse.")
         and not issubclass(value, BaseException)
         and not inspect.isabstract(value)
+        and not typing.is_typeddict(value)
         and not getattr(value, "_is_protocol", False)
         and ">>>" not in (value.__doc__ or "")
     }
@@ -238,8 +241,33 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(
         for path in (root / "verse").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
+    wanted |= {
+        f"verse/{path.relative_to(root).as_posix()}"
+        for path in (root / "benchmarks").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     assert "verse/py.typed" in inside
     assert inside == wanted
+
+
+def test_the_sdist_holds_what_a_build_and_the_tests_need(root: Path, tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path)],
+        cwd=root,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        check=True,
+        capture_output=True,
+    )
+    with tarfile.open(next(tmp_path.glob("verse-*.tar.gz"))) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    for folder in ("verse", "tests", "benchmarks", "recipes"):
+        wanted = {
+            path.relative_to(root).as_posix()
+            for path in (root / folder).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        }
+        assert wanted <= inside
+    assert {"pyproject.toml", "README.md", "LICENSE", "constraints.txt"} <= inside
 
 
 def test_the_wheel_asks_for_the_core_only(wheel: zipfile.ZipFile) -> None:

@@ -37,6 +37,7 @@ _MODULES = frozenset(
         "evaluate",
         "experiments",
         "export",
+        "extras",
         "features",
         "images",
         "kernels",

@@ -40,7 +40,7 @@ class BadData(VerseError):
     """A data set is missing, incomplete or not what its name says."""
 
 
-class MissingExtra(VerseError):
+class MissingExtra(VerseError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:

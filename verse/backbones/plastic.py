@@ -24,7 +24,7 @@ def head_capacity(n: int) -> int:
 
 
 class Head(nn.Module):
-    """A linear layer whose outputs appear as classes arrive; outputs of unseen classes do not exist.
+    """A linear layer whose outputs appear as classes arrive; those of unseen classes do not exist.
 
     ``weight`` is [capacity, d]; only the first ``n`` rows are live, the others are zero.
 

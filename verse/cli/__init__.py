@@ -13,7 +13,7 @@ from verse.cli.lazy import LazyGroup
 
 COMMANDS = {
     "run": "Stream a data set through one learner, once, and measure it.",
-    "compare": "Run a grid of learners, orderings, data sets and seeds.",
+    "compare": "Run a grid of learners, orderings, data sets and seeds that RECIPE names.",
     "report": "Make tables, figures and a page from finished runs.",
     "serve": "Serve a durable classifier and its page.",
     "teach": "Teach a durable classifier from a folder of images or a video.",

@@ -15,10 +15,10 @@ from verse.cli.output import json_option, print_json, result_only
 @click.option("--weights", help="A file of pretrained weights, if it has moved.")
 @json_option
 def command(directory: Path, file: Path, weights: str | None, as_json: bool) -> None:
-    """Write a durable classifier to one ONNX file, labels inside.
+    """Write a durable classifier to one ONNX file.
 
     It may be served or taught at the same time. ONNX Runtime runs the file anywhere: its input is
-    the centre square of each image, its output one probability for each label.
+    the centre square of each image, its output one probability for each of the labels inside.
     """
     with result_only(as_json):
         from verse.cli.directory import open_directory

@@ -1,26 +1,11 @@
-"""Which optional package belongs to which extra, so that its absence names the way to get it."""
+"""What the command line says when an optional package is missing."""
 
 from __future__ import annotations
 
+from verse.extras import EXTRAS
 from verse.types import MissingExtra
 
-EXTRAS = {
-    "serve": {
-        "fastapi": "fastapi",
-        "httpx2": "httpx2",
-        "prometheus_client": "prometheus-client",
-        "python_multipart": "python-multipart",
-        "uvicorn": "uvicorn",
-    },
-    "report": {"jinja2": "jinja2", "matplotlib": "matplotlib"},
-    "ray": {"ray": "ray"},
-    "compat": {"river": "river", "sklearn": "scikit-learn"},
-    "video": {"av": "av"},
-    "faiss": {"faiss": "faiss-cpu"},
-    "qp": {"daqp": "daqp"},
-    "tensorboard": {"tensorboard": "tensorboard"},
-}
-"""Extra → the module each of its packages is imported by → the package."""
+__all__ = ["EXTRAS", "missing_extra"]
 
 
 def missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:

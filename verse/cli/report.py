@@ -24,8 +24,9 @@ from verse.cli.output import json_option, print_json, result_only
 )
 @json_option
 def command(results: Path, out: Path | None, tuning: Path | None, as_json: bool) -> None:
-    """Make tables (Markdown, CSV, LaTeX), figures (PNG, SVG) and one page from finished runs.
+    """Make tables, figures and a page from finished runs.
 
+    Tables come as Markdown, CSV and LaTeX, figures as PNG and SVG, and one HTML page holds both.
     RESULTS is the folder that verse compare fills. Runs on validation videos stay apart from those
     on test videos.
     """

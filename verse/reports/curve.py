@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from verse.experiments.result import Result
-from verse.types import BadSetting
+from verse.types import BadSetting, MissingExtra
+
+try:
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise MissingExtra("matplotlib", "report") from error
 
 ENDINGS = (".png", ".svg", ".pdf")
 

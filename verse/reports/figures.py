@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from verse.reports import statistics, style
 from verse.reports.ablations import Ablation
 from verse.reports.cells import Bench, Results, Sorted, fine_tunes, orders_of
 from verse.reports.omega import MARK, competitors
 from verse.reports.statistics import Estimate
+from verse.types import MissingExtra
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+except ModuleNotFoundError as error:
+    raise MissingExtra("matplotlib", "report") from error
 
 SHOWN = 6  # rivals drawn in colour among the curves
 

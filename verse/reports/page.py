@@ -7,14 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, select_autoescape
-
 from verse import learners
 from verse.checkpoint import write_atomic
 from verse.reports import ablations, cost, figures, omega, paper, style, traits, tuning
 from verse.reports.cells import Sorted
 from verse.reports.figures import Picture
 from verse.reports.tables import Table
+from verse.types import MissingExtra
+
+try:
+    from jinja2 import Environment, PackageLoader, select_autoescape
+except ModuleNotFoundError as error:
+    raise MissingExtra("jinja2", "report") from error
 
 
 @dataclass

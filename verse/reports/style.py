@@ -7,9 +7,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from verse.types import MissingExtra
+
+try:
+    import matplotlib
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise MissingExtra("matplotlib", "report") from error
+
 
 # VERSE and its variants are warm, Offline is dark grey, rivals are cool.
 _VERSE = ("#c8102e", "#f0780a", "#e0489a", "#8c1d40")
