@@ -172,6 +172,18 @@ def test_bytes_are_those_of_codes_also_after_resume() -> None:
     assert held == 15 * item
 
 
+def test_bytes_that_are_reported_include_the_base_set() -> None:
+    F, raw = _maps_network(), 10 * (32 * 9 * 4 + 8)
+    a, b = (_taught(REMIND(F, ClassBalanced(15), base=10), n) for n in (3, 40))
+    assert a.memory_bytes == b.memory_bytes == 15 * (9 * 2 + 8) + raw
+    c = REMIND(F, ClassBalanced(15), base=10)
+    c.load_state({k: v.clone() for k, v in b.state().items()})
+    assert c.memory_bytes == b.memory_bytes
+    d = REMIND(F, ClassBalanced(15), base=10)
+    d.fit(torch.randn(40, 32, 3, 3), torch.zeros(40))  # no sample of the stream is kept raw
+    assert _taught(d, 20).memory_bytes == 15 * (9 * 2 + 8)
+
+
 def test_published_size_of_a_sample() -> None:
     """512 × 7 × 7 maps: 32 codebooks and 1,568 bytes, as the authors report."""
     body = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(1))

@@ -75,7 +75,7 @@ def execute(
         unreadable=ready.unreadable,
         seconds=time.perf_counter() - began,
         capacity=learner.memory.limit if learner.memory is not None else 0,
-        memory_bytes=learner.memory.bytes if learner.memory is not None else 0,
+        memory_bytes=learner.memory_bytes,
         settings=learner.settings(),
         circumstances=_circumstances(ready),
         **curve(so_far),

@@ -295,6 +295,12 @@ class Learner(nn.Module):
     def _memories(self) -> list[Memory]:
         return [p for p in self._parts().values() if isinstance(p, Memory)]
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the budgets of all its memories, what a comparison reports; one beside
+        ``memory`` counts once a sample was in it."""
+        return sum(m.bytes for m in self._memories() if m is self.memory or m.seen)
+
     def _set(self, plain: dict[str, Any]) -> None:
         for name, value in plain.items():
             setattr(self, name, value)
