@@ -55,6 +55,14 @@ def test_what_leaves_is_the_best_of_all_choices() -> None:
         assert {least_needed(E, mean)} == set(range(7)) - set(best)
 
 
+def test_merged_classes_have_one_mean() -> None:
+    memory = herd([(1.0, 0.0), (3.0, 0.0)], capacity=4)
+    memory.add(torch.zeros(2), 1, e=torch.tensor([8.0, 3.0]))
+    assert memory.relabel(0, 1) == 2
+    torch.testing.assert_close(memory.mean(1), torch.tensor([4.0, 1.0]))
+    assert memory.state()["herd.classes"].tolist() == [1]
+
+
 def test_a_newcomer_that_does_not_help_is_refused() -> None:
     memory = herd([(1.0, 0.0), (-1.0, 0.0)] * 10, capacity=2)
     assert memory.add(torch.tensor([50.0, 0.0]), 0, e=torch.tensor([0.9, 0.9])) is None

@@ -68,6 +68,21 @@ def test_ring_keeps_the_latest() -> None:
     assert sorted(memory.all().y.tolist()) == [18, 19, 20, 21, 22]
 
 
+def test_ring_stays_in_order_when_its_budget_grows() -> None:
+    """A full ring has wrapped round; samples after a growth are newer than all before it."""
+    memory = Ring(per_class=4)
+    memory.allocate(torch.device("cpu"), z=(1,))
+    times = iter(range(100))
+    for classes in (1, 2, 3):
+        memory.welcome(classes)
+        for _ in range(4 * classes + 2):
+            t = next(times)
+            memory.add(torch.tensor([float(t)]), classes - 1)
+            kept = sorted(memory.all().z.view(-1).int().tolist())
+            assert kept == list(range(t + 1 - len(memory), t + 1))
+        assert len(memory) == 4 * classes
+
+
 def test_byte_budget() -> None:
     memory = Reservoir(byte_limit=1000, dtype="float16")
     memory.allocate(torch.device("cpu"), z=(50,))

@@ -80,6 +80,13 @@ class Herding(ClassBalanced):
         self.totals.pop(y, None)
         return super().discard(y)
 
+    def relabel(self, y: int, into: int) -> int:
+        if y in self.sums:
+            joined = self.sums.pop(y)
+            self.sums[into] = self.sums[into] + joined if into in self.sums else joined
+            self.totals[into] = self.totals.get(into, 0) + self.totals.pop(y)
+        return super().relabel(y, into)
+
     def state(self) -> dict[str, Tensor]:
         width = self.fields["e"].shape[1]
         return super().state() | {

@@ -27,6 +27,8 @@ class Ring(Memory):
 
     def slot(self, y: int) -> int | None:
         if self.length < self.limit:
+            if self.oldest:  # the budget grew: the new place comes after the latest, not between
+                self._keep(self._age_order(), self.fields["y"].shape[0])
             return self.length
         place = self.oldest
         self.oldest = (place + 1) % self.limit
