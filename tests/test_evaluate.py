@@ -166,3 +166,29 @@ def test_missed_frames_are_not_learned_but_the_tests_come_anyway() -> None:
     assert [e[1] for e in spy.log if e != "consolidate"] == [0, 2, 4]
     assert (so_far.learned, so_far.missed) == (3, 3)
     assert [e.after for e in found if isinstance(e, Tested)] == [3, 5, 6]
+
+
+class Batched:
+    """Features whose bits depend on the batch they come in, as those computed on the way do."""
+
+    def __len__(self) -> int:
+        return 100
+
+    def __getitem__(self, index: Any) -> Tensor:
+        place = torch.arange(len(index)) / 1000
+        return torch.stack([torch.from_numpy(index) + place, torch.ones(len(index))], 1)
+
+
+@pytest.mark.parametrize("stop", [5, 32, 40, 50, 63, 99])
+def test_what_a_resumed_stream_reads_does_not_depend_on_where_it_stopped(stop: int) -> None:
+    y = np.repeat([0, 1], 50)
+    rows, schedule = Samples(Batched(), y, y), Schedule.of("class-iid", y)
+    whole, first, rest = Spy(), Spy(), Spy()
+    list(stream(whole, rows, rows, schedule))
+    so_far = SoFar()
+    for event in stream(first, rows, rows, schedule, so_far=so_far, report=1):
+        if isinstance(event, Learned) and event.position == stop:
+            break
+    list(stream(rest, rows, rows, schedule, so_far=so_far))
+    learned = [[e[1] for e in spy.log if e != "consolidate"] for spy in (first, rest, whole)]
+    assert learned[0] + learned[1] == learned[2]

@@ -176,9 +176,15 @@ def stream(
     if camera is not None:
         camera.load_state(now.busy)
     for number, event in enumerate(schedule.events):
-        for start in range(now.position, event.after, BLOCK):
+        # where blocks begin follows from the schedule, not from where a run was resumed: features
+        # that are computed on the way have bits that depend on the batch
+        begin = schedule.events[number - 1].after if number else 0
+        for start in range(begin, event.after, BLOCK):
+            if start + BLOCK <= now.position or event.after <= now.position:
+                continue
             block = train.features(start, min(start + BLOCK, event.after))
-            for t, z in enumerate(block, start):
+            done = max(0, now.position - start)
+            for t, z in enumerate(block[done:], start + done):
                 with deferred_interrupt():  # the sum and the learner change together
                     # storage of its own: bits depend on alignment, which must not on the block
                     _one(learner, z.clone(), int(train.y[t]), t, now, camera, step_seconds,
