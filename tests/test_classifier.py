@@ -181,6 +181,18 @@ c.save({str(file)!r})
     assert whole.classes == resumed.classes and whole.samples == resumed.samples
 
 
+def test_a_load_by_name_normalises_as_before(tmp_path) -> None:
+    """Running statistics that move are state: rebuilt with frozen ones they would be lost."""
+    built = backbones.build("efficientnet-lite0", batchnorm="train")
+    classifier = StreamClassifier(backbone=built)
+    for t, label in enumerate(COLOURS):
+        classifier.learn_one(picture(label, t), label)
+    classifier.save(tmp_path / "c.verse")
+    loaded = StreamClassifier.load(tmp_path / "c.verse")
+    assert loaded.backbone.F.batchnorm == "train"
+    assert same(state_of(loaded), state_of(classifier))
+
+
 def test_other_circumstances_warn(tmp_path) -> None:
     file = tmp_path / "c.verse"
     vectors().save(file)

@@ -117,6 +117,18 @@ def test_another_backbone_is_refused(tmp_path) -> None:
         verse.open(tmp_path)
 
 
+def test_reopened_by_name_it_normalises_as_before(tmp_path) -> None:
+    built = backbones.build("efficientnet-lite0", batchnorm="train")
+    with verse.open(tmp_path, backbone=built) as classifier:
+        for t in range(3):
+            classifier.learn_one(picture(t), "ab"[t % 2])
+        taught = {k: v.clone() for k, v in classifier.learner.state().items()}
+    with verse.open(tmp_path) as classifier:
+        now = classifier.learner.state()
+        assert classifier.backbone.F.batchnorm == "train"
+        assert now.keys() == taught.keys() and all(torch.equal(now[k], taught[k]) for k in now)
+
+
 def test_one_writer_many_readers(tmp_path) -> None:
     with opened(tmp_path) as writer:
         writer.learn_feature(torch.ones(DIM), "a")

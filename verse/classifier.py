@@ -101,6 +101,7 @@ class StreamClassifier:
             "at": backbone.at,
             "weights": str(weights) if weights is not None else None,
             "precision": backbone.F.precision,
+            "batchnorm": backbone.F.batchnorm,
             "G": backbone.key,
             "learner": learner,
             "settings": dict(settings or {}),
@@ -321,6 +322,7 @@ class StreamClassifier:
                 at=spec["at"],
                 weights=weights if weights is not None else spec["weights"],
                 precision=spec["precision"],
+                batchnorm=spec.get("batchnorm", "frozen"),  # absent in files of before
                 threads=threads,
             )
             if chosen.key != spec["G"]:

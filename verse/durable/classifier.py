@@ -187,6 +187,7 @@ class DurableClassifier(StreamClassifier):
                 at=options.get("at", saved["at"] if same else None),
                 weights=options.get("weights", saved["weights"] if same else None),
                 precision=options.get("precision", saved["precision"]),
+                batchnorm=saved.get("batchnorm", "frozen"),  # absent in directories of before
                 threads=threads,
             )
         if backbone.key != saved["G"]:
