@@ -158,6 +158,6 @@ def build(name: str, F: Plastic, memory: Memory, **given: Any) -> Learner:
     for key in given:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = f", did you mean {near[0]!r}?" if near else "."
             raise BadSetting(f"{name} has no setting {key!r}{hint} It has: {', '.join(known)}")
     return _call(get(name))(F, memory, **given)

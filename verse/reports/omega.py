@@ -140,8 +140,9 @@ def _gate(cells: dict[str, dict[str, Results]]) -> str:
     if not bounds:
         return "No Offline was trained. "
     return (
-        f"Offline reaches ridge regression or LDA on pooled features at {len(bounds) - weak} of "
-        f"{len(bounds)} test events{'; elsewhere Ω_all is too high' if weak else ''}. "
+        "Offline reaches ridge regression or LDA on the embedding that F starts with at "
+        f"{len(bounds) - weak} of {len(bounds)} test events"
+        f"{'; elsewhere Ω_all is too high' if weak else ''}. "
     )
 
 
