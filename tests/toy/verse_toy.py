@@ -62,5 +62,5 @@ class Slow(TinyER):
     name: ClassVar[str] = "slow"
 
     def step(self, z, y):  # type: ignore[no-untyped-def]
-        time.sleep(0.001)
+        time.sleep(0.004)
         super().step(z, y)

@@ -133,7 +133,7 @@ def teach_film(
             learned += 1
         except (BadImage, Refused) as error:
             bad.append({"image": f"{source} at {shot.time:.2f} s", "error": str(error)})
-            shown.print(f"{source}: {error}", style="yellow", markup=False)
+            shown.print(f"{source}: {error}", style="yellow", markup=False, soft_wrap=True)
     return learned, known, bad
 
 

@@ -57,7 +57,9 @@ def command(
         show(rows, top)
     bad = [row for row in rows if "error" in row]
     for row in bad if not as_json else []:
-        console().print(f"{row['image']}: {row['error']}", style="yellow", markup=False)
+        console().print(
+            f"{row['image']}: {row['error']}", style="yellow", markup=False, soft_wrap=True
+        )
     if bad:
         raise click.exceptions.Exit(2)
 

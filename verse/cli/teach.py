@@ -144,5 +144,5 @@ def teach(
             learned += 1
         except (BadImage, Refused, OSError) as error:
             bad.append({"image": str(path), "error": str(error)})
-            shown.print(f"{path}: {error}", style="yellow", markup=False)
+            shown.print(f"{path}: {error}", style="yellow", markup=False, soft_wrap=True)
     return learned, known, bad
