@@ -31,6 +31,7 @@ State = dict[str, torch.Tensor]
 def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints every few samples, so that every case comes up soon."""
     monkeypatch.setattr(module, "UNDO_WINDOW", 10)
+    monkeypatch.setattr(module, "CHECKPOINT_EVERY", 7)
     monkeypatch.setattr(module, "LONGEST_JOURNAL", 40)
 
 
@@ -585,7 +586,7 @@ WRITER = textwrap.dedent("""
     from verse import backbones
     from verse.durable import classifier as durable
     torch.set_num_threads(1)
-    durable.UNDO_WINDOW, durable.LONGEST_JOURNAL = 10, 40
+    durable.UNDO_WINDOW, durable.CHECKPOINT_EVERY, durable.LONGEST_JOURNAL = 10, 7, 40
     classifier = verse.open(sys.argv[1], backbone=backbones.identity((6,)))
     while True:
         n = classifier._journal.last

@@ -26,6 +26,7 @@ from verse.kernels.interrupts import deferred_interrupt
 from verse.types import BadLabel, BadSetting, BadState, Label, Refused
 
 UNDO_WINDOW = 100  # samples that can be taken back
+CHECKPOINT_EVERY = 25  # samples, which opening would have to replay, if it is cheap enough
 LONGEST_JOURNAL = 1000  # entries after which a checkpoint is written however long it takes
 BATCH_ENTRIES, BATCH_SECONDS = 32, 0.5
 RETRY_SECONDS = 10  # after a checkpoint that could not be written
@@ -158,6 +159,7 @@ class DurableClassifier(StreamClassifier):
             if self._journal.contains("forget"):  # killed before it was done
                 self._save(window=0)
             self._directory.remove_old_files()
+            self._after_group()  # killed again, it need not replay all this again
 
     def _reopen(
         self,
@@ -409,13 +411,13 @@ class DurableClassifier(StreamClassifier):
             raise
 
     def _after_group(self) -> None:
-        """Flush a due batch; checkpoint when the undo window has passed and it is cheap enough."""
+        """Flush a due batch; checkpoint when it is due and cheap enough, or overdue."""
         now = time.monotonic()
         if self.durable == "batch" and (
             self._journal.pending >= BATCH_ENTRIES or now - self._flush_time > BATCH_SECONDS
         ):
             self.flush()
-        due = self._samples_since >= UNDO_WINDOW
+        due = self._samples_since >= CHECKPOINT_EVERY
         overdue = self._position - self._saved >= LONGEST_JOURNAL
         if (due and now >= self._save_when_due) or (overdue and now >= self._save_when_overdue):
             with suppress(JournalFull):  # the journal holds everything: try again later
