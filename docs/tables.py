@@ -1,0 +1,130 @@
+"""Writes the tables of docs/protocol.md and docs/learners/verse.md from finished runs.
+
+``python docs/tables.py`` reads results/protocol, results/decisions and results/sanity and replaces
+what stands between the markers; a test compares the pages with the results.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from pathlib import Path
+
+from verse import streams
+from verse.experiments.result import Result
+from verse.experiments.store import Store
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS.parent / "results"
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def data_name(result: Result) -> str:
+    return result.run.dataset.removeprefix("folder:")
+
+
+def protocol() -> str:
+    """VERSE on the three real sets, one row per ordering."""
+    results = Store(RESULTS / "protocol").results()
+    results.sort(key=lambda r: (r.run.dataset, streams.names().index(r.run.order)))
+    head = [
+        "data",
+        "ordering",
+        "frames",
+        "memory",
+        "μ_all",
+        "final",
+        "Offline, mean",
+        "Ω_all",
+        "gate",
+    ]
+    rows = [
+        [
+            data_name(r),
+            r.run.order,
+            f"{r.frames:,}",
+            str(r.capacity),
+            f"{r.mu_all:.3f}",
+            f"{r.alpha[-1]:.3f}",
+            f"{statistics.mean(r.offline_alpha or [math.nan]):.3f}",
+            f"{r.omega_all:.3f}" if r.omega_all is not None else "–",
+            "passed" if all(bound.sound for bound in r.offline) else "**failed**",
+        ]
+        for r in results
+    ]
+    return markdown(head, rows)
+
+
+def decisions() -> str:
+    """What the paper leaves open about VERSE: mean over seeds, and the range."""
+    groups: dict[tuple[str, str, str, str, str], list[Result]] = defaultdict(list)
+    for r in Store(RESULTS / "decisions").results():
+        settings = r.settings
+        clip = "–" if "clip" not in settings else str(settings["clip"]).replace("None", "none")
+        predictor = "Φ" if settings.get("predict_with") == "phi" else "θ"
+        at = r.run.at or "head"
+        groups[(r.run.learner, at, r.run.batchnorm, clip, predictor)].append(r)
+    order = {"fc": 0, "head": 1, "blocks.last": 2}
+    rows = []
+    for key in sorted(
+        groups, key=lambda k: (k[0] != "verse", order[k[1]] != 1, order[k[1]], k[2:])
+    ):
+        found = groups[key]
+        mu, final = [r.mu_all for r in found], [r.alpha[-1] for r in found]
+        rows.append(
+            [*key, *(f"{statistics.mean(v):.3f} ({min(v):.3f}–{max(v):.3f})" for v in (mu, final)),
+             str(sum(r.refused for r in found)), str(len(found))]
+        )  # fmt: skip
+    head = ["learner", "F from", "normalisation", "clip", "answers by", "μ_all", "final",
+            "refused", "seeds"]  # fmt: skip
+    return markdown(head, rows)
+
+
+def sanity() -> str:
+    """Lower and upper bounds in their place: class-instance on eth80 at default settings."""
+    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for r in Store(RESULTS / "sanity").results():
+        groups[(r.run.backbone, r.run.learner)].append(r)
+    rows = []
+    for (backbone, learner), found in sorted(groups.items()):
+        omega = [r.omega_all for r in found if r.omega_all is not None]
+        bound = [statistics.mean(r.offline_alpha) for r in found if r.offline_alpha]
+        rows.append(
+            [backbone, learner, f"{statistics.mean(r.mu_all for r in found):.3f}",
+             f"{min(r.mu_all for r in found):.3f}–{max(r.mu_all for r in found):.3f}",
+             f"{statistics.mean(r.alpha[-1] for r in found):.3f}", f"{statistics.mean(omega):.3f}",
+             f"{statistics.mean(bound):.3f}", str(len(found))]
+        )  # fmt: skip
+    head = ["backbone", "learner", "μ_all", "range", "final", "Ω_all", "Offline, mean", "seeds"]
+    return markdown(head, rows)
+
+
+TABLES = {
+    "protocol": (DOCS / "protocol.md", protocol),
+    "decisions": (DOCS / "learners" / "verse.md", decisions),
+    "sanity": (DOCS / "protocol.md", sanity),
+}
+
+
+def filled(page: str, name: str, table: str) -> str:
+    """The page with this table between its markers."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{table}{end}{after}"
+
+
+def main() -> None:
+    """Write every table into its page."""
+    for name, (page, make) in TABLES.items():
+        page.write_text(filled(page.read_text(), name, make()))
+
+
+if __name__ == "__main__":
+    main()
