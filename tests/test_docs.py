@@ -65,14 +65,19 @@ def test_the_examples_of_a_page_run(page: Path, desk: Path) -> None:
 # ---- what follows from the code -------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def generate() -> ModuleType:
-    """docs/generate.py, which is a script and no part of the package."""
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+def script(name: str) -> ModuleType:
+    """A script of docs/, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    """What writes the pages that follow from the code."""
+    return script("generate")
 
 
 def test_generated_pages_are_up_to_date(generate: ModuleType) -> None:
@@ -82,6 +87,17 @@ def test_generated_pages_are_up_to_date(generate: ModuleType) -> None:
         if not (DOCS / page).exists() or (DOCS / page).read_text(encoding="utf-8") != text
     ]
     assert old == [], "run: python docs/generate.py"
+
+
+def test_tables_follow_from_the_results() -> None:
+    tables = script("tables")
+    old = [
+        name
+        for name, (page, make) in tables.TABLES.items()
+        if page.read_text(encoding="utf-8")
+        != tables.filled(page.read_text(encoding="utf-8"), name, make())
+    ]
+    assert old == [], "run: python docs/tables.py"
 
 
 @pytest.mark.parametrize("name", learners.names())
