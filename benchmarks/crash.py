@@ -177,9 +177,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--at", default="fc", help="the first plastic layer")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    backbone = backbones.build("efficientnet-lite0", threads=1)
+    backbone = backbones.build("efficientnet-lite0", at=options.at, threads=1)
+    warm = StreamClassifier(backbone=backbone)  # torch loads much with its first step
+    warm.learn_one(pictures()[0][0], "any")
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place) / "taught"
         teachers = crash(directory, options.kills, options.seed, backbone)

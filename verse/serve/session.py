@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from verse.durable import DurableClassifier, Lesson, Outcome
 from verse.durable.journal import THUMBNAILS
 from verse.serve import pictures
@@ -143,6 +145,7 @@ class Session:
         self._prequential = Prequential.load(self._history)
         self._lessons: queue.Queue[_Teach | _Change | None] = queue.Queue(limit)
         self._questions: queue.Queue[_Ask | None] = queue.Queue(limit)
+        _warm(classifier)
         self._published = Published(classifier)
         self._samples = classifier.samples
         self._jpegs = classifier.thumbnails()
@@ -376,6 +379,12 @@ class Session:
             accuracy=self._prequential.accuracy,
             points=tuple(self._prequential.points),
         )
+
+
+def _warm(classifier: DurableClassifier) -> None:
+    """One step of a twin: torch loads much with its first one, and nobody shall wait for that."""
+    with suppress(VerseError):
+        classifier.twin().learn_feature(torch.zeros(classifier.backbone.F.z_shape), "warm")
 
 
 def _known(classifier: DurableClassifier, label: str) -> Label:
