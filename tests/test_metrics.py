@@ -55,9 +55,7 @@ def test_per_class_and_confusion():
 
 
 def test_forgetting_and_backward_transfer_by_hand():
-    table = [[0.8, nan, nan],
-             [0.9, 0.6, nan],
-             [0.5, 0.7, 1.0]]
+    table = [[0.8, nan, nan], [0.9, 0.6, nan], [0.5, 0.7, 1.0]]
     # class 0: best before 0.9, now 0.5; class 1: best before 0.6, now 0.7; class 2 is new
     assert metrics.forgetting(table) == pytest.approx((0.4 - 0.1) / 2)
     # class 0: 0.5 − 0.8; class 1: 0.7 − 0.6
@@ -76,8 +74,9 @@ def test_prequential():
     correct = [0, 1, 1, 1, 0]
     np.testing.assert_allclose(metrics.prequential(correct), [0, 1 / 2, 2 / 3, 3 / 4, 3 / 5])
     np.testing.assert_allclose(metrics.prequential(correct, window=2), [0, 0.5, 1, 1, 0.5])
-    np.testing.assert_allclose(metrics.prequential(correct, window=99),
-                               metrics.prequential(correct))
+    np.testing.assert_allclose(
+        metrics.prequential(correct, window=99), metrics.prequential(correct)
+    )
     with pytest.raises(BadData):
         metrics.prequential([])
     with pytest.raises(BadSetting):
@@ -86,7 +85,7 @@ def test_prequential():
 
 @given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 10))
 def test_prequential_window_is_a_mean(correct, window):
-    expected = [np.mean(correct[max(0, i + 1 - window):i + 1]) for i in range(len(correct))]
+    expected = [np.mean(correct[max(0, i + 1 - window) : i + 1]) for i in range(len(correct))]
     np.testing.assert_allclose(metrics.prequential(correct, window), expected, atol=1e-12)
 
 

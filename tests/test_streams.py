@@ -58,8 +58,9 @@ def test_videos_are_contiguous_and_in_time(name, table, seed):
 
 @given(tables(), seeds)
 def test_both_class_orders_share_their_classes(table, seed):
-    one, other = (table[0][streams.order(name, *table, seed)]
-                  for name in ("class-iid", "class-instance"))
+    one, other = (
+        table[0][streams.order(name, *table, seed)] for name in ("class-iid", "class-instance")
+    )
     assert runs(one) == runs(other)
 
 
@@ -89,8 +90,9 @@ def test_shuffles_are_independent_of_each_other():
 
 
 def test_seeds_give_different_streams():
-    orders = {tuple(streams.order("iid", np.zeros(20), np.zeros(20), np.arange(20), s))
-              for s in range(50)}
+    orders = {
+        tuple(streams.order("iid", np.zeros(20), np.zeros(20), np.arange(20), s)) for s in range(50)
+    }
     assert len(orders) == 50
 
 
@@ -101,12 +103,15 @@ def test_class_orders_are_uniform():
     assert all(140 < n < 260 for n in counts.values()), counts
 
 
-@pytest.mark.parametrize(("name", "golden"), [
-    ("iid", [1, 8, 6, 5, 2, 4, 7, 0, 3]),
-    ("class-iid", [5, 4, 6, 8, 7, 0, 2, 1, 3]),
-    ("instance", [4, 5, 6, 2, 3, 7, 8, 0, 1]),
-    ("class-instance", [4, 5, 6, 7, 8, 0, 1, 2, 3]),
-])
+@pytest.mark.parametrize(
+    ("name", "golden"),
+    [
+        ("iid", [1, 8, 6, 5, 2, 4, 7, 0, 3]),
+        ("class-iid", [5, 4, 6, 8, 7, 0, 2, 1, 3]),
+        ("instance", [4, 5, 6, 2, 3, 7, 8, 0, 1]),
+        ("class-instance", [4, 5, 6, 7, 8, 0, 1, 2, 3]),
+    ],
+)
 def test_golden(name, golden):
     """Published runs name a seed: these permutations must never change."""
     labels, videos = [0, 0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 1, 1, 2, 2, 2, 3, 3]
@@ -126,10 +131,15 @@ def test_what_is_refused():
 
 # --- the schedule of test events ---
 
+
 def test_schedule_after_every_class_and_every_few():
     labels = [4, 4, 1, 1, 1, 0, 2, 2]
     assert Schedule.of("class-instance", labels).events == (
-        Event(2, (4,)), Event(5, (4, 1)), Event(6, (4, 1, 0)), Event(8, (4, 1, 0, 2)))
+        Event(2, (4,)),
+        Event(5, (4, 1)),
+        Event(6, (4, 1, 0)),
+        Event(8, (4, 1, 0, 2)),
+    )
     assert [e.after for e in Schedule.of("class-iid", labels, every=3).events] == [6, 8]
     assert [e.after for e in Schedule.of("class-iid", labels, every=2).events] == [5, 8]
     assert Schedule.of("class-iid", labels, every=99).events == (Event(8, (4, 1, 0, 2)),)
@@ -153,7 +163,7 @@ def test_schedule_ends_with_everything(name, table, seed, every):
     assert all(a.after < b.after for a, b in itertools.pairwise(events))
     if name.startswith("class-"):
         for event in events:
-            assert set(event.classes) == set(labels[:event.after].tolist())
+            assert set(event.classes) == set(labels[: event.after].tolist())
 
 
 def test_schedule_refuses_a_stream_out_of_order():

@@ -47,11 +47,15 @@ def omega_all(alpha: Sequence[float], offline: Sequence[float]) -> float:
     """
     a, o = _curve(alpha, "alpha"), _curve(offline, "offline")
     if len(a) != len(o):
-        raise BadData(f"{len(a)} test events of the learner and {len(o)} of Offline do not match; "
-                      "both must follow one schedule")
+        raise BadData(
+            f"{len(a)} test events of the learner and {len(o)} of Offline do not match; "
+            "both must follow one schedule"
+        )
     if (o <= 0).any():
-        raise BadData(f"Offline has accuracy 0 at event {int(np.argmax(o <= 0)) + 1}: it is broken,"
-                      " and nothing can be divided by it")
+        raise BadData(
+            f"Offline has accuracy 0 at event {int(np.argmax(o <= 0)) + 1}: it is broken,"
+            " and nothing can be divided by it"
+        )
     return float(np.mean(a / o))
 
 
@@ -178,8 +182,14 @@ class Interval(NamedTuple):
     high: float
 
 
-def bootstrap(right: npt.ArrayLike, total: npt.ArrayLike, *, level: float = 0.95,
-              draws: int = 2000, seed: int = 0) -> Interval:
+def bootstrap(
+    right: npt.ArrayLike,
+    total: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    draws: int = 2000,
+    seed: int = 0,
+) -> Interval:
     """Accuracy with a percentile interval that resamples test videos [V], and runs if [R, V].
 
     For a paired difference of two learners on the same videos, give the difference of their
@@ -191,8 +201,10 @@ def bootstrap(right: npt.ArrayLike, total: npt.ArrayLike, *, level: float = 0.95
     hits = np.atleast_2d(np.asarray(right, dtype=np.float64))  # [R, V]
     count = np.asarray(total, dtype=np.float64)
     if hits.ndim != 2 or count.shape != hits.shape[1:] or not hits.size or (count <= 0).any():
-        raise BadData(f"right {hits.shape} and total {count.shape} must cover the same videos, "
-                      "each with at least one frame")
+        raise BadData(
+            f"right {hits.shape} and total {count.shape} must cover the same videos, "
+            "each with at least one frame"
+        )
     if not 0 < level < 1 or draws < 1:
         raise BadSetting("level lies between 0 and 1, draws is a whole number from 1")
     rng = np.random.default_rng(seed)

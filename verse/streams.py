@@ -30,8 +30,9 @@ Ints = npt.NDArray[np.int64]
 _ALL_FRAMES, _CLASSES, _FRAMES_OF_CLASS, _ALL_VIDEOS, _VIDEOS_OF_CLASS = range(5)
 
 
-def order(name: str, labels: npt.ArrayLike, videos: npt.ArrayLike, frames: npt.ArrayLike,
-          seed: int) -> Ints:
+def order(
+    name: str, labels: npt.ArrayLike, videos: npt.ArrayLike, frames: npt.ArrayLike, seed: int
+) -> Ints:
     """The stream as a permutation of indices into the three parallel arrays.
 
     >>> order("class-instance", [0, 0, 1, 1], [0, 0, 1, 1], [1, 0, 0, 1], seed=0).tolist()
@@ -82,22 +83,30 @@ def _instance(table: _Table, seed: int) -> Ints:
 
 
 def _class_instance(table: _Table, seed: int) -> Ints:
-    return _joined([
-        _videos_in_time(np.flatnonzero(table.labels == c), table, seed, _VIDEOS_OF_CLASS, c)
-        for c in class_order(table.labels, seed).tolist()])
+    return _joined(
+        [
+            _videos_in_time(np.flatnonzero(table.labels == c), table, seed, _VIDEOS_OF_CLASS, c)
+            for c in class_order(table.labels, seed).tolist()
+        ]
+    )
 
 
 _ORDERINGS: dict[str, Callable[[_Table, int], Ints]] = {
-    "iid": _iid, "class-iid": _class_iid, "instance": _instance, "class-instance": _class_instance,
+    "iid": _iid,
+    "class-iid": _class_iid,
+    "instance": _instance,
+    "class-instance": _class_instance,
 }
 
 
 def _known(name: str) -> Callable[[_Table, int], Ints]:
     if name not in _ORDERINGS:
         near = difflib.get_close_matches(name, _ORDERINGS, n=1)
-        raise BadSetting(f"there is no ordering {name!r}"
-                         + (f", did you mean {near[0]!r}?" if near else ".")
-                         + f" There are: {', '.join(_ORDERINGS)}")
+        raise BadSetting(
+            f"there is no ordering {name!r}"
+            + (f", did you mean {near[0]!r}?" if near else ".")
+            + f" There are: {', '.join(_ORDERINGS)}"
+        )
     return _ORDERINGS[name]
 
 
@@ -153,8 +162,9 @@ class Schedule:
     events: tuple[Event, ...]
 
     @classmethod
-    def of(cls, order_name: str, stream_labels: npt.ArrayLike, every: int = 1,
-           steps: int = 10) -> Schedule:
+    def of(
+        cls, order_name: str, stream_labels: npt.ArrayLike, every: int = 1, steps: int = 10
+    ) -> Schedule:
         """The schedule of a stream whose labels, in stream order, are ``stream_labels``."""
         _known(order_name)
         labels = np.asarray(stream_labels, dtype=np.int64)
@@ -176,7 +186,9 @@ def _after_classes(order_name: str, labels: Ints, every: int) -> tuple[Event, ..
     last = np.append(np.flatnonzero(labels[1:] != labels[:-1]), len(labels) - 1)  # ends of blocks
     seen = labels[last].tolist()
     if len(set(seen)) != len(seen):
-        raise BadData(f"these labels are not a {order_name} stream: a class comes back after "
-                      "another one; order the frames with verse.streams.order first")
+        raise BadData(
+            f"these labels are not a {order_name} stream: a class comes back after "
+            "another one; order the frames with verse.streams.order first"
+        )
     counts = sorted({*range(every, len(seen) + 1, every), len(seen)})
     return tuple(Event(int(last[k - 1]) + 1, tuple(seen[:k])) for k in counts)

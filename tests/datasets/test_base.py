@@ -127,8 +127,15 @@ def test_frames_survive_pickling_for_decoding_workers():
 
 
 def test_names_and_descriptions():
-    assert set(datasets.names()) == {"tabletop", "folder", "icub1", "icub28", "core50",
-                                     "core50-1fps", "imagenet100"}
+    assert set(datasets.names()) == {
+        "tabletop",
+        "folder",
+        "icub1",
+        "icub28",
+        "core50",
+        "core50-1fps",
+        "imagenet100",
+    }
     assert all(line and "\n" not in line for line in datasets.describe().values())
 
 
@@ -162,6 +169,7 @@ def test_a_loader_of_your_own_by_dotted_path(tmp_path, monkeypatch):
         "    def key(self, i): return str(i)\n"
         "def load(n=2):\n"
         "    return Dataset('mine', ('a',), Frames([0] * n, [0] * n, range(n), One()),"
-        " Frames([0], [1], [0], One()))\n")
+        " Frames([0], [1], [0], One()))\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert len(datasets.load("mine_for_test.load", options={"n": 6}, every=2).train) == 3

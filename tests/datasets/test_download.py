@@ -42,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(BODY) - start))
         self.end_headers()
-        self.wfile.write(BODY[start:type(self).cut])
+        self.wfile.write(BODY[start : type(self).cut])
 
     def log_message(self, *args):
         pass
@@ -60,8 +60,9 @@ def server():
 
 
 def good(server):
-    return Archive(f"{server}/set.zip?dl=1", size=len(BODY),
-                   hash=("md5", hashlib.md5(BODY).hexdigest()))
+    return Archive(
+        f"{server}/set.zip?dl=1", size=len(BODY), hash=("md5", hashlib.md5(BODY).hexdigest())
+    )
 
 
 def test_fetch_check_unpack_and_tidy(server, tmp_path):

@@ -26,17 +26,22 @@ def load(root, holdout=None, **more):
 
 @pytest.fixture
 def tree(tmp_path):
-    return videos(tmp_path / "set", {"cup": {"v1": 4, "v2": 4, "v10": 4},
-                                     "mug": {"v1": 4, "v2": 4, "v3": 4}})
+    return videos(
+        tmp_path / "set", {"cup": {"v1": 4, "v2": 4, "v10": 4}, "mug": {"v1": 4, "v2": 4, "v3": 4}}
+    )
 
 
 # --- the real sets, with the counts and splits their README gives ---
 
+
 @pytest.mark.parametrize(
     ("name", "holdout", "classes", "train", "test", "rule", "inner_train", "inner_test"),
-    [("eth80", "last:3", 8, 2296, 984, "last:2", 1640, 656),
-     ("gtsrb", "last:3", 43, 8460, 3870, "last:1", 7170, 1290),
-     ("icub_camera", "arcs:6:3,6", 49, 2352, 1225, "last:1", 1764, 588)])
+    [
+        ("eth80", "last:3", 8, 2296, 984, "last:2", 1640, 656),
+        ("gtsrb", "last:3", 43, 8460, 3870, "last:1", 7170, 1290),
+        ("icub_camera", "arcs:6:3,6", 49, 2352, 1225, "last:1", 1764, 588),
+    ],
+)
 def test_real_sets(real_data, name, holdout, classes, train, test, rule, inner_train, inner_test):
     found = load(real_data(name), holdout)
     assert (len(found.classes), len(found.train), len(found.test)) == (classes, train, test)
@@ -68,12 +73,16 @@ def test_eth80_holds_out_the_last_objects(real_data):
 
 # --- layouts ---
 
+
 def test_natural_order_of_videos_and_frames(tmp_path):
     root = videos(tmp_path, {"a": {"v10": 12, "v2": 1, "v1": 1}})
     found = load(root, "last:1")
     assert names(found, found.test) == ["v10"]
     assert [found.test.name(i).split("|")[0] for i in (1, 2, 10)] == [
-        "a/v10/1.png", "a/v10/2.png", "a/v10/10.png"]
+        "a/v10/1.png",
+        "a/v10/2.png",
+        "a/v10/10.png",
+    ]
     assert sorted(["f10", "F2", "f01", "f1"], key=natural) == ["f01", "f1", "F2", "f10"]
 
 
@@ -105,8 +114,13 @@ def test_ready_train_and_test_folders(tmp_path):
 
 
 def test_hidden_and_foreign_files_are_ignored(tree):
-    for path in (".DS_Store", "cup/.DS_Store", "cup/v1/.hidden.png", "cup/v1/Thumbs.db",
-                 "notes.txt"):
+    for path in (
+        ".DS_Store",
+        "cup/.DS_Store",
+        "cup/v1/.hidden.png",
+        "cup/v1/Thumbs.db",
+        "notes.txt",
+    ):
         (tree / path).write_bytes(b"x")
     (tree / ".git").mkdir()
     (tree / "__MACOSX").mkdir()
@@ -161,7 +175,7 @@ def test_unreadable_images_are_told_apart(tree):
     (tree / "cup" / "v1" / "0.png").write_bytes(b"")
     (tree / "cup" / "v1" / "1.png").write_bytes(b"this is no image")
     whole = (tree / "cup" / "v1" / "2.png").read_bytes()
-    (tree / "cup" / "v1" / "2.png").write_bytes(whole[:len(whole) - 20])
+    (tree / "cup" / "v1" / "2.png").write_bytes(whole[: len(whole) - 20])
     found = load(tree)
     (tree / "cup" / "v1" / "3.png").unlink()
     reasons = unreadable(found.train)
@@ -200,6 +214,7 @@ def test_keys_follow_content_and_fingerprint_follows_the_copy(tree, tmp_path):
 
 # --- split rules ---
 
+
 def test_last_needs_a_video_to_train_on(tree):
     with pytest.raises(BadData, match="'cup' has 3 videos, so holding out 3 leaves none"):
         load(tree, "last:3")
@@ -231,8 +246,21 @@ def test_arcs_and_fraction_cut_videos_apart(tree):
         load(tree, "arcs:5:1")
 
 
-@pytest.mark.parametrize("rule", ["arcs:6", "arcs:2:3", "arcs:2:1,2", "arcs:x:1", "last:0",
-                                  "last:", "last:-1", "fraction:1", "fraction:x", "none:1"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "arcs:6",
+        "arcs:2:3",
+        "arcs:2:1,2",
+        "arcs:x:1",
+        "last:0",
+        "last:",
+        "last:-1",
+        "fraction:1",
+        "fraction:x",
+        "none:1",
+    ],
+)
 def test_rules_with_wrong_numbers(tree, rule):
     with pytest.raises(BadSetting):
         load(tree, rule)
@@ -282,6 +310,7 @@ def test_every_keep_validate_and_root(tree):
 
 
 # --- films ---
+
 
 @pytest.fixture
 def film(tmp_path):

@@ -21,8 +21,15 @@ from .trees import grow, image
 @pytest.fixture(scope="module")
 def core50_tree(tmp_path_factory):
     root = tmp_path_factory.mktemp("core50")
-    grow(root, (f"core50_128x128/s{s}/o{o}/C_{s:02d}_{o:02d}_{f:03d}.png"
-                for s in (1, 2, 3, 10, 11) for o in (1, 5, 6, 50) for f in range(21)))
+    grow(
+        root,
+        (
+            f"core50_128x128/s{s}/o{o}/C_{s:02d}_{o:02d}_{f:03d}.png"
+            for s in (1, 2, 3, 10, 11)
+            for o in (1, 5, 6, 50)
+            for f in range(21)
+        ),
+    )
     return root
 
 
@@ -34,13 +41,21 @@ def test_core50_counts_are_the_official_ones():
 
 
 def whole_core50(root, frames=1):
-    return grow(root, (f"s{s}/o{o}/C_{s:02d}_{o:02d}_{f:03d}.png"
-                       for s in range(1, 12) for o in range(1, 51, 5) for f in range(frames)))
+    return grow(
+        root,
+        (
+            f"s{s}/o{o}/C_{s:02d}_{o:02d}_{f:03d}.png"
+            for s in range(1, 12)
+            for o in range(1, 51, 5)
+            for f in range(frames)
+        ),
+    )
 
 
 def test_core50_splits_by_session_and_labels_by_category(tmp_path):
-    found = datasets.load("core50", whole_core50(tmp_path),
-                          options={"expect": Expect(classes=10, train=80, test=30)})
+    found = datasets.load(
+        "core50", whole_core50(tmp_path), options={"expect": Expect(classes=10, train=80, test=30)}
+    )
     assert found.classes[0] == "plug adapter"
     assert found.classes[9] == "remote control"
     assert (len(found.train), len(found.test)) == (80, 30)
@@ -81,8 +96,12 @@ def test_core50_wrong_copies(tmp_path, core50_tree):
 
 
 def test_absent_copies_say_what_to_get_and_where(tmp_path):
-    for name, words in (("core50", "core50_128x128.zip"), ("icub28", "iCubWorld28_128x128.zip"),
-                        ("icub1", "10 categories"), ("imagenet100", "ILSVRC2012_img_train.tar")):
+    for name, words in (
+        ("core50", "core50_128x128.zip"),
+        ("icub28", "iCubWorld28_128x128.zip"),
+        ("icub1", "10 categories"),
+        ("imagenet100", "ILSVRC2012_img_train.tar"),
+    ):
         with pytest.raises(BadData, match=words) as error:
             datasets.load(name, tmp_path / "nowhere")
         assert str(tmp_path / "nowhere") in str(error.value)
@@ -108,9 +127,17 @@ KINDS = ("cup", "dishwashing-detergent", "laundry-detergent", "plate", "soap", "
 
 def icub28_tree(root, days=(1, 2, 3, 4)):
     names = [f"day{d}" for d in days] + ["day4_manual_crop"]
-    return grow(root, (f"{side}/{day}/{kind}/{kind}{k}/{frame:08d}.ppm"
-                       for side in ("train", "test") for day in names for kind in KINDS
-                       for k in (1, 2) for frame in (4192, 4193)))
+    return grow(
+        root,
+        (
+            f"{side}/{day}/{kind}/{kind}{k}/{frame:08d}.ppm"
+            for side in ("train", "test")
+            for day in names
+            for kind in KINDS
+            for k in (1, 2)
+            for frame in (4192, 4193)
+        ),
+    )
 
 
 def test_icub28_days_and_categories(tmp_path):
@@ -127,8 +154,11 @@ def test_icub28_days_and_categories(tmp_path):
 def test_icub28_wrong_copies(tmp_path):
     with pytest.raises(BadData, match=r"112 training images, not 20,363. It looks like one day"):
         datasets.load("icub28", icub28_tree(tmp_path / "few"))
-    flat = grow(tmp_path / "flat", [f"train/day1/{k}{i}/{k}{i}/0.ppm" for k in KINDS
-                                    for i in range(1, 5)] + ["test/day1/cup1/cup1/0.ppm"])
+    flat = grow(
+        tmp_path / "flat",
+        [f"train/day1/{k}{i}/{k}{i}/0.ppm" for k in KINDS for i in range(1, 5)]
+        + ["test/day1/cup1/cup1/0.ppm"],
+    )
     with pytest.raises(BadData, match=r"28 classes .*classes are the 28 objects"):
         datasets.load("icub28", flat)
 
@@ -166,12 +196,21 @@ def test_icub1_wrong_copies(icub1_tree, tmp_path):
     with pytest.raises(BadData, match=r"60 training images, not 6,002. Get iCubWorld 1.0"):
         datasets.load("icub1", icub1_tree)
     seven = ("bottle", "box", "octopus", "phone", "pouch", "spray", "turtle")
-    hello = grow(tmp_path / "hello", [f"{who}/{side}/{c}/00001500.jpg" for c in seven
-                                      for who in ("human", "robot") for side in ("train", "test")])
+    hello = grow(
+        tmp_path / "hello",
+        [
+            f"{who}/{side}/{c}/00001500.jpg"
+            for c in seven
+            for who in ("human", "robot")
+            for side in ("train", "test")
+        ],
+    )
     with pytest.raises(BadData, match=r"7 classes. It looks like 'Hello iCubWorld'"):
         datasets.load("icub1", hello)
-    moved = grow(tmp_path / "moved", [f"train/{c}/0.jpg" for c in seven]
-                 + [f"test/categorization/{c}/0.jpg" for c in seven])
+    moved = grow(
+        tmp_path / "moved",
+        [f"train/{c}/0.jpg" for c in seven] + [f"test/categorization/{c}/0.jpg" for c in seven],
+    )
     with pytest.raises(BadData, match=r"7 classes .*Hello iCubWorld"):
         datasets.load("icub1", moved)
     grow(icub1_tree / "iCubWorld1.0", ["test/categorization/other/0.jpg"])
@@ -189,8 +228,14 @@ def imagenet_tree(root, flat):
     if flat:
         grow(root, (f"val/ILSVRC2012_val_{k:08d}.JPEG" for k in range(1, 7)))
     else:
-        grow(root, (f"val/{w}/ILSVRC2012_val_{2 * y + k:08d}.JPEG"
-                    for y, w in enumerate(WNIDS) for k in (1, 2)))
+        grow(
+            root,
+            (
+                f"val/{w}/ILSVRC2012_val_{2 * y + k:08d}.JPEG"
+                for y, w in enumerate(WNIDS)
+                for k in (1, 2)
+            ),
+        )
     return root
 
 
@@ -203,8 +248,11 @@ def write_list(path):
 
 
 def load_imagenet(root, tmp_path):
-    return datasets.load("imagenet100", root, options={
-        "classes": write_list(tmp_path / "classes.txt"), "expect": TINY})
+    return datasets.load(
+        "imagenet100",
+        root,
+        options={"classes": write_list(tmp_path / "classes.txt"), "expect": TINY},
+    )
 
 
 def test_imagenet_with_folders_and_a_list(tmp_path):
@@ -222,7 +270,8 @@ def kaggle(root):
 
 def synsets(root):
     (root / "imagenet_2012_validation_synset_labels.txt").write_text(
-        "\n".join(WNIDS[k % 3] for k in range(1, 7)))
+        "\n".join(WNIDS[k % 3] for k in range(1, 7))
+    )
 
 
 def devkit(root):
@@ -235,7 +284,8 @@ def devkit(root):
     savemat(data / "meta.mat", {"synsets": table})
     numbers = {WNIDS[0]: 2, WNIDS[1]: 3, WNIDS[2]: 1}
     (data / "ILSVRC2012_validation_ground_truth.txt").write_text(
-        "\n".join(str(numbers[WNIDS[k % 3]]) for k in range(1, 7)))
+        "\n".join(str(numbers[WNIDS[k % 3]]) for k in range(1, 7))
+    )
 
 
 @pytest.mark.parametrize("labels", [kaggle, synsets, devkit])
@@ -245,10 +295,16 @@ def test_imagenet_with_the_flat_validation_folder(tmp_path, labels):
         load_imagenet(root, tmp_path)
     labels(root)
     found = load_imagenet(root, tmp_path)
-    truth = {found.test.name(i).split("|")[0][-13:-5]: found.classes[y]
-             for i, y in enumerate(found.test.labels)}
-    assert truth == {"00000002": WNIDS[2], "00000003": WNIDS[0], "00000005": WNIDS[2],
-                     "00000006": WNIDS[0]}
+    truth = {
+        found.test.name(i).split("|")[0][-13:-5]: found.classes[y]
+        for i, y in enumerate(found.test.labels)
+    }
+    assert truth == {
+        "00000002": WNIDS[2],
+        "00000003": WNIDS[0],
+        "00000005": WNIDS[2],
+        "00000006": WNIDS[0],
+    }
 
 
 def test_imagenet_wrong_copies(tmp_path):
@@ -284,4 +340,3 @@ def test_the_list_of_classes_is_pinned():
     digest = hashlib.sha256("\n".join(chosen).encode()).hexdigest()
     assert digest.startswith("a6195ff9c7635b2b")
     assert imagenet100.pick(present, seed=1) != chosen
-

@@ -24,5 +24,12 @@ def grow(root: Path, paths: Iterable[str]) -> Path:
 
 def videos(root: Path, classes: dict[str, dict[str, int]], ending: str = "png") -> Path:
     """``class/video/frame`` with so many frames each."""
-    return grow(root, (f"{c}/{v}/{k}.{ending}" for c, of in classes.items()
-                       for v, n in of.items() for k in range(n)))
+    return grow(
+        root,
+        (
+            f"{c}/{v}/{k}.{ending}"
+            for c, of in classes.items()
+            for v, n in of.items()
+            for k in range(n)
+        ),
+    )

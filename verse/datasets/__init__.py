@@ -16,25 +16,49 @@ from verse.datasets.base import Dataset, DataWarning, Frames, Source, check, unr
 from verse.datasets.splits import validation
 from verse.types import BadSetting
 
-__all__ = ["DataWarning", "Dataset", "Frames", "Source", "check", "describe", "load", "names",
-           "unreadable", "validation"]
+__all__ = [
+    "DataWarning",
+    "Dataset",
+    "Frames",
+    "Source",
+    "check",
+    "describe",
+    "load",
+    "names",
+    "unreadable",
+    "validation",
+]
 
 # name → (function, one line for `verse list datasets`); imported when asked for
 REGISTRY: dict[str, tuple[str, str]] = {
-    "tabletop": ("verse.datasets.tabletop.load",
-                 "rendered objects on a table, filmed in sessions; nothing to download"),
-    "folder": ("verse.datasets.folder.load",
-               "your own images, folder:PATH with class/video/frame, class/frame or class/film"),
-    "icub1": ("verse.datasets.icub1.load",
-              "iCubWorld 1.0: 10 categories shown to a robot, 6,002 training images"),
-    "icub28": ("verse.datasets.icub28.load",
-               "iCubWorld28: 7 categories of 4 objects on 4 days, 20,363 training images"),
-    "core50": ("verse.datasets.core50.load",
-               "CoRe50 at full rate: 10 categories, 11 sessions, 119,894 training images"),
-    "core50-1fps": ("verse.datasets.core50.load_1fps",
-                    "CoRe50 at one frame a second: every 20th frame of each video"),
-    "imagenet100": ("verse.datasets.imagenet100.load",
-                    "100 classes of ImageNet-1K, pinned by a list, 127,778 training images"),
+    "tabletop": (
+        "verse.datasets.tabletop.load",
+        "rendered objects on a table, filmed in sessions; nothing to download",
+    ),
+    "folder": (
+        "verse.datasets.folder.load",
+        "your own images, folder:PATH with class/video/frame, class/frame or class/film",
+    ),
+    "icub1": (
+        "verse.datasets.icub1.load",
+        "iCubWorld 1.0: 10 categories shown to a robot, 6,002 training images",
+    ),
+    "icub28": (
+        "verse.datasets.icub28.load",
+        "iCubWorld28: 7 categories of 4 objects on 4 days, 20,363 training images",
+    ),
+    "core50": (
+        "verse.datasets.core50.load",
+        "CoRe50 at full rate: 10 categories, 11 sessions, 119,894 training images",
+    ),
+    "core50-1fps": (
+        "verse.datasets.core50.load_1fps",
+        "CoRe50 at one frame a second: every 20th frame of each video",
+    ),
+    "imagenet100": (
+        "verse.datasets.imagenet100.load",
+        "100 classes of ImageNet-1K, pinned by a list, 127,778 training images",
+    ),
 }
 
 
@@ -48,10 +72,17 @@ def describe() -> dict[str, str]:
     return {name: line for name, (_, line) in REGISTRY.items()}
 
 
-def load(spec: str, root: str | Path | None = None, holdout: str | None = None, every: int = 1,
-         *, keep: int | None = None, validate: str | None = None,
-         options: Mapping[str, object] | None = None,
-         progress: Callable[[int, int], None] | None = None) -> Dataset:
+def load(
+    spec: str,
+    root: str | Path | None = None,
+    holdout: str | None = None,
+    every: int = 1,
+    *,
+    keep: int | None = None,
+    validate: str | None = None,
+    options: Mapping[str, object] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Dataset:
     """The data set called ``spec``: a name, ``folder:PATH``, or a dotted path to your own loader.
 
     ``root`` is where its files are (a folder is also looked for under ``VERSE_DATA``), ``holdout``
@@ -98,9 +129,11 @@ def _find(name: str) -> Callable[..., Dataset]:
         near = difflib.get_close_matches(name, names(), n=1)
         if not near and Path(name).is_dir():
             near = [f"folder:{name}"]
-        raise BadSetting(f"there is no data set {name!r}"
-                         + (f", did you mean {near[0]!r}?" if near else ".")
-                         + f" There are: {', '.join(names())}; for your own images folder:PATH")
+        raise BadSetting(
+            f"there is no data set {name!r}"
+            + (f", did you mean {near[0]!r}?" if near else ".")
+            + f" There are: {', '.join(names())}; for your own images folder:PATH"
+        )
     module, _, function = dotted.rpartition(".")
     try:
         loader: Callable[..., Dataset] = getattr(importlib.import_module(module), function)

@@ -68,8 +68,12 @@ class Frames:
     def __post_init__(self) -> None:
         n = len(self.labels)
         index = self.index if len(self.index) or not n else np.arange(n)
-        for name, values in (("labels", self.labels), ("videos", self.videos),
-                             ("frames", self.frames), ("index", index)):
+        for name, values in (
+            ("labels", self.labels),
+            ("videos", self.videos),
+            ("frames", self.frames),
+            ("index", index),
+        ):
             array = np.array(values, dtype=np.int64)
             if array.shape != (n,):
                 raise BadData(f"{name} has shape {array.shape} but there are {n} labels")
@@ -95,8 +99,13 @@ class Frames:
         """These frames only, in this order."""
         at = np.asarray(indices)
         at = np.flatnonzero(at) if at.dtype == np.bool_ else at.astype(np.int64)
-        return replace(self, labels=self.labels[at], videos=self.videos[at],
-                       frames=self.frames[at], index=self.index[at])
+        return replace(
+            self,
+            labels=self.labels[at],
+            videos=self.videos[at],
+            frames=self.frames[at],
+            index=self.index[at],
+        )
 
     def thin(self, every: int = 1, keep: int | None = None) -> Frames:
         """Every ``every``-th frame of each video, or ``keep`` frames spread evenly over it.
@@ -190,8 +199,10 @@ def check(dataset: Dataset) -> None:
     trained, tested = _present(dataset.train, classes), _present(dataset.test, classes)
     untrained = [c for c, a, b in zip(classes, trained, tested, strict=True) if b and not a]
     if untrained:
-        raise BadData(f"{name}: test has classes that training never shows ({few(untrained)}), so "
-                      "every answer on them would be wrong; leave them out, or hold out less")
+        raise BadData(
+            f"{name}: test has classes that training never shows ({few(untrained)}), so "
+            "every answer on them would be wrong; leave them out, or hold out less"
+        )
     empty = [c for c, a in zip(classes, trained, strict=True) if not a]
     if empty:
         raise BadData(f"{name}: no frames for {few(empty)}; add images or remove the class")

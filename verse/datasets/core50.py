@@ -25,19 +25,35 @@ from verse.datasets.official import (
 )
 from verse.types import BadData, BadSetting
 
-CATEGORIES = ("plug adapter", "mobile phone", "scissors", "light bulb", "can", "glass", "ball",
-              "marker", "cup", "remote control")
+CATEGORIES = (
+    "plug adapter",
+    "mobile phone",
+    "scissors",
+    "light bulb",
+    "can",
+    "glass",
+    "ball",
+    "marker",
+    "cup",
+    "remote control",
+)
 TEST_SESSIONS = (3, 7, 10)
 FPS = 20
 EXPECT = Expect(classes=10, train=119_894, test=44_972)
 # The source publishes no hash; the size is the official file's.
-ARCHIVE = Archive("http://bias.csr.unibo.it/maltoni/download/core50/core50_128x128.zip",
-                  size=5_892_103_007)
+ARCHIVE = Archive(
+    "http://bias.csr.unibo.it/maltoni/download/core50/core50_128x128.zip", size=5_892_103_007
+)
 FRAME = re.compile(r"C_(\d+)_(\d+)_(\d+)\.png")
 
 
-def load(root: str | Path | None = None, fps: int = FPS, download: bool = False,
-         progress: Progress | None = None, expect: Expect = EXPECT) -> Dataset:
+def load(
+    root: str | Path | None = None,
+    fps: int = FPS,
+    download: bool = False,
+    progress: Progress | None = None,
+    expect: Expect = EXPECT,
+) -> Dataset:
     """CoRe50 with its 10 categories; ``fps=20`` is the full rate of the paper, ``fps=1`` common."""
     if not 1 <= fps <= FPS or FPS % fps:
         raise BadSetting(f"CoRe50 has {FPS} frames a second; fps is 1, 2, 4, 5, 10 or {FPS}")
@@ -47,19 +63,31 @@ def load(root: str | Path | None = None, fps: int = FPS, download: bool = False,
         get(ARCHIVE, start, progress)
         found = find(start, lambda folder: (folder / "s1" / "o1").is_dir())
     if found is None:
-        raise missing("CoRe50", start, f"Download {ARCHIVE.url} (5.9 GB) and unpack it there, so "
-                      f"that {start}/core50_128x128/s1/o1/C_01_01_000.png exists; or ask for it: "
-                      'load("core50", options={"download": True})')
-    videos = [video for session in folders(found) if re.fullmatch(r"s\d+", session.name)
-              for video in _session(session)]
+        raise missing(
+            "CoRe50",
+            start,
+            f"Download {ARCHIVE.url} (5.9 GB) and unpack it there, so "
+            f"that {start}/core50_128x128/s1/o1/C_01_01_000.png exists; or ask for it: "
+            'load("core50", options={"download": True})',
+        )
+    videos = [
+        video
+        for session in folders(found)
+        if re.fullmatch(r"s\d+", session.name)
+        for video in _session(session)
+    ]
     present = sorted({video.label for video in videos})
     counted("CoRe50", found, expect, [CATEGORIES[k] for k in present], videos, _guess)
     dataset = assemble("core50", found, CATEGORIES, videos, "sessions 3, 7, 10")
     return dataset.thin(every=FPS // fps)
 
 
-def load_1fps(root: str | Path | None = None, download: bool = False,
-              progress: Progress | None = None, expect: Expect = EXPECT) -> Dataset:
+def load_1fps(
+    root: str | Path | None = None,
+    download: bool = False,
+    progress: Progress | None = None,
+    expect: Expect = EXPECT,
+) -> Dataset:
     """CoRe50 at one frame a second."""
     return load(root, 1, download, progress, expect)
 
@@ -72,18 +100,31 @@ def _session(session: Path) -> list[Video]:
             raise BadData(f"{thing} is not an object of CoRe50; these are o1 … o50")
         files = image_files(thing)
         expected = (number, int(thing.name[1:]))
-        strange = [f.name for f in files
-                   if not (m := FRAME.fullmatch(f.name)) or (int(m[1]), int(m[2])) != expected]
+        strange = [
+            f.name
+            for f in files
+            if not (m := FRAME.fullmatch(f.name)) or (int(m[1]), int(m[2])) != expected
+        ]
         if strange:
-            raise BadData(f"{thing} has {few(strange, 2)}, but CoRe50's colour frames there are "
-                          f"called C_{number:02d}_{expected[1]:02d}_000.png and so on")
-        videos.append(Video((expected[1] - 1) // 5, f"{session.name}/{thing.name}", files,
-                            number in TEST_SESSIONS))
+            raise BadData(
+                f"{thing} has {few(strange, 2)}, but CoRe50's colour frames there are "
+                f"called C_{number:02d}_{expected[1]:02d}_000.png and so on"
+            )
+        videos.append(
+            Video(
+                (expected[1] - 1) // 5,
+                f"{session.name}/{thing.name}",
+                files,
+                number in TEST_SESSIONS,
+            )
+        )
     return videos
 
 
 def _guess(classes: int, train: int) -> str:
     if classes == len(CATEGORIES) and train < 10_000:
-        return ("It looks like a thinned copy; use the full one, which is thinned here with fps=1.")
-    return (f"It looks like a broken download: fetch {ARCHIVE.url} again and unpack all 11 "
-            "sessions (s1 … s11) with 50 objects each.")
+        return "It looks like a thinned copy; use the full one, which is thinned here with fps=1."
+    return (
+        f"It looks like a broken download: fetch {ARCHIVE.url} again and unpack all 11 "
+        "sessions (s1 … s11) with 50 objects each."
+    )

@@ -62,8 +62,10 @@ def fetch(archive: Archive, folder: Path, progress: Progress | None = None) -> P
         if error.code != 416:  # 416: nothing after what we have, so the part is whole
             raise BadData(f"{archive.url} answered {error.code} {error.reason}") from None
     except OSError as error:
-        raise BadData(f"{archive.url} could not be fetched: {error}; run the same command again to "
-                      f"go on, or fetch it yourself and save it as {target}") from None
+        raise BadData(
+            f"{archive.url} could not be fetched: {error}; run the same command again to "
+            f"go on, or fetch it yourself and save it as {target}"
+        ) from None
     _verify(archive, part)
     os.replace(part, target)
     return target
@@ -95,8 +97,10 @@ def _verify(archive: Archive, part: Path) -> None:
         wrong = "" if found == digest else f"its {algorithm} is {found}, not {digest}"
     if wrong:
         part.unlink()
-        raise BadData(f"the file from {archive.url} is not the expected one: {wrong}; it was "
-                      "removed, so try again, or look for a new address on the data set's page")
+        raise BadData(
+            f"the file from {archive.url} is not the expected one: {wrong}; it was "
+            "removed, so try again, or look for a new address on the data set's page"
+        )
 
 
 def unpack(path: Path, folder: Path) -> None:

@@ -39,8 +39,10 @@ def visible(folder: Path) -> tuple[list[Path], list[Path]]:
         raise BadData(f"the folder {folder} may not be read (permissions)") from None
     shown = [entry for entry in entries if not entry[0].startswith((".", "__MACOSX"))]
     shown.sort(key=lambda entry: natural(entry[0]))
-    return ([folder / name for name, is_folder in shown if is_folder],
-            [folder / name for name, is_folder in shown if not is_folder])
+    return (
+        [folder / name for name, is_folder in shown if is_folder],
+        [folder / name for name, is_folder in shown if not is_folder],
+    )
 
 
 def images(files: Sequence[Path]) -> list[Path]:

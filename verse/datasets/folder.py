@@ -38,8 +38,12 @@ class Listing:
 
     def over(self, source: Source) -> Frames:
         """The listing as frames of ``source``, whose numbers are the listing's rows."""
-        return Frames(np.array(self.labels, dtype=np.int64), np.array(self.videos, dtype=np.int64),
-                      np.array(self.frames, dtype=np.int64), source)
+        return Frames(
+            np.array(self.labels, dtype=np.int64),
+            np.array(self.videos, dtype=np.int64),
+            np.array(self.frames, dtype=np.int64),
+            source,
+        )
 
 
 def load(path: str | Path, holdout: str | None = None) -> Dataset:
@@ -53,8 +57,10 @@ def load(path: str | Path, holdout: str | None = None) -> Dataset:
     name = root.absolute().name
     if {"train", "test"} == {folder.name for folder in folders}:
         if holdout is not None:
-            raise BadSetting(f"{root} has train/ and test/ inside, so it takes no --holdout; "
-                             f"to split one side yourself give its folder ({root / 'train'})")
+            raise BadSetting(
+                f"{root} has train/ and test/ inside, so it takes no --holdout; "
+                f"to split one side yourself give its folder ({root / 'train'})"
+            )
         return _ready_split(root, name)
     if not folders:
         what = "images but no folders" if images(loose) else "nothing"
@@ -62,8 +68,9 @@ def load(path: str | Path, holdout: str | None = None) -> Dataset:
     classes = tuple(folder.name for folder in folders)
     frames, names = _frames(root, _list(root, folders))
     if holdout is None:
-        several = all(len(np.unique(frames.videos[frames.labels == y])) > 1
-                      for y in range(len(classes)))
+        several = all(
+            len(np.unique(frames.videos[frames.labels == y])) > 1 for y in range(len(classes))
+        )
         holdout = "last:1" if several else "fraction:0.2"
     return split(name, classes, frames, names, holdout)
 
@@ -73,18 +80,30 @@ def _ready_split(root: Path, name: str) -> Dataset:
     classes = tuple(folder.name for folder in folders)
     tested = visible(root / "test")[0]
     if extra := [folder.name for folder in tested if folder.name not in classes]:
-        raise BadData(f"{root}: test has classes that training never shows ({few(extra)}), so "
-                      "every answer on them would be wrong; leave them out")
+        raise BadData(
+            f"{root}: test has classes that training never shows ({few(extra)}), so "
+            "every answer on them would be wrong; leave them out"
+        )
     listing = _list(root, folders)
     trained = len(listing.labels)
     _list(root, tested, listing, classes)
     frames, names = _frames(root, listing)
-    return Dataset(name, classes, frames.take(np.arange(trained)),
-                   frames.take(np.arange(trained, len(frames))), "train/ and test/", names)
+    return Dataset(
+        name,
+        classes,
+        frames.take(np.arange(trained)),
+        frames.take(np.arange(trained, len(frames))),
+        "train/ and test/",
+        names,
+    )
 
 
-def _list(root: Path, folders: list[Path], listing: Listing | None = None,
-          classes: tuple[str, ...] | None = None) -> Listing:
+def _list(
+    root: Path,
+    folders: list[Path],
+    listing: Listing | None = None,
+    classes: tuple[str, ...] | None = None,
+) -> Listing:
     listing = listing or Listing()
     order = classes or tuple(folder.name for folder in folders)
     for folder in folders:
@@ -98,13 +117,17 @@ def _list_class(root: Path, folder: Path, label: int, listing: Listing) -> None:
     films = [path for path in files if path.suffix.lower() in FILMS]
     if frames and (inside or films):
         other = few([p.name + "/" for p in inside] + [p.name for p in films], 2)
-        raise BadData(f"class {folder.name!r} mixes layouts: frames such as {frames[0].name} beside"
-                      f" videos such as {other}; put the frames in a folder of their own")
+        raise BadData(
+            f"class {folder.name!r} mixes layouts: frames such as {frames[0].name} beside"
+            f" videos such as {other}; put the frames in a folder of their own"
+        )
     if not (frames or inside or films):
         found = few(sorted({path.suffix or path.name for path in files}))
-        raise BadData(f"class {folder.name!r} has no images in {folder}"
-                      + (f" (only {found})" if found else "")
-                      + "; add images or remove the folder")
+        raise BadData(
+            f"class {folder.name!r} has no images in {folder}"
+            + (f" (only {found})" if found else "")
+            + "; add images or remove the folder"
+        )
     if frames:
         listing.add(label, folder.name, [p.relative_to(root).as_posix() for p in frames])
     for video in sorted(inside + films, key=lambda path: natural(path.name)):
@@ -113,8 +136,10 @@ def _list_class(root: Path, folder: Path, label: int, listing: Listing) -> None:
             continue
         deeper, files = visible(video)
         if deeper:
-            raise BadData(f"{video} has folders inside; the layout is class/video/frame, so "
-                          f"{deeper[0].name}/ is one level too deep")
+            raise BadData(
+                f"{video} has folders inside; the layout is class/video/frame, so "
+                f"{deeper[0].name}/ is one level too deep"
+            )
         if not (found_frames := images(files)):
             raise BadData(f"the video folder {video} has no images; add some or remove it")
         listing.add(label, video.name, [p.relative_to(root).as_posix() for p in found_frames])

@@ -25,14 +25,20 @@ from verse.datasets.official import (
 )
 
 EXPECT = Expect(classes=7, train=20_363)
-ARCHIVE = Archive("https://data.mendeley.com/datasets/3n2vh9rdxd/1/files/"
-                  "9e3a79ef-18d9-4c37-b76c-0c34ead60544/iCubWorld28_128x128.zip?dl=1",
-                  hash=("md5", "d4fcdd02bdb0054688a213611a7a8ae7"))
+ARCHIVE = Archive(
+    "https://data.mendeley.com/datasets/3n2vh9rdxd/1/files/"
+    "9e3a79ef-18d9-4c37-b76c-0c34ead60544/iCubWorld28_128x128.zip?dl=1",
+    hash=("md5", "d4fcdd02bdb0054688a213611a7a8ae7"),
+)
 PAGE = "https://robotology.github.io/iCubWorld"
 
 
-def load(root: str | Path | None = None, download: bool = False, progress: Progress | None = None,
-         expect: Expect = EXPECT) -> Dataset:
+def load(
+    root: str | Path | None = None,
+    download: bool = False,
+    progress: Progress | None = None,
+    expect: Expect = EXPECT,
+) -> Dataset:
     """iCubWorld28 with its 7 categories, all four days on both sides."""
     start = place("icub28", root)
     found = find(start, _fits)
@@ -40,18 +46,33 @@ def load(root: str | Path | None = None, download: bool = False, progress: Progr
         get(ARCHIVE, start, progress)
         found = find(start, _fits)
     if found is None:
-        raise missing("iCubWorld28", start, "Download iCubWorld28_128x128.zip from "
-                      f"{PAGE} (iCubWorld28) and unpack it there, so that "
-                      f"{start}/train/day1/cup/cup1/ exists; or ask for it: "
-                      'load("icub28", options={"download": True})')
-    sides = {side: [day for day in folders(found / side) if re.fullmatch(r"day\d+", day.name)]
-             for side in ("train", "test")}
-    classes = sorted({category.name for days in sides.values() for day in days
-                      for category in folders(day)})
-    videos = [Video(classes.index(category.name), f"{side}/{day.name}/{thing.name}",
-                    image_files(thing), side == "test")
-              for side, days in sides.items() for day in days for category in folders(day)
-              for thing in folders(category)]
+        raise missing(
+            "iCubWorld28",
+            start,
+            "Download iCubWorld28_128x128.zip from "
+            f"{PAGE} (iCubWorld28) and unpack it there, so that "
+            f"{start}/train/day1/cup/cup1/ exists; or ask for it: "
+            'load("icub28", options={"download": True})',
+        )
+    sides = {
+        side: [day for day in folders(found / side) if re.fullmatch(r"day\d+", day.name)]
+        for side in ("train", "test")
+    }
+    classes = sorted(
+        {category.name for days in sides.values() for day in days for category in folders(day)}
+    )
+    videos = [
+        Video(
+            classes.index(category.name),
+            f"{side}/{day.name}/{thing.name}",
+            image_files(thing),
+            side == "test",
+        )
+        for side, days in sides.items()
+        for day in days
+        for category in folders(day)
+        for thing in folders(category)
+    ]
     counted("iCubWorld28", found, expect, classes, videos, _guess)
     return assemble("icub28", found, classes, videos, "train/ and test/ of all four days")
 
@@ -62,9 +83,13 @@ def _fits(folder: Path) -> bool:
 
 def _guess(classes: int, train: int) -> str:
     if classes == 28:
-        return ("It looks like a rearranged copy whose classes are the 28 objects; the official "
-                "one has train/day1/cup/cup1: category, then object.")
+        return (
+            "It looks like a rearranged copy whose classes are the 28 objects; the official "
+            "one has train/day1/cup/cup1: category, then object."
+        )
     if classes == 7 and train < 7_000:
-        return ("It looks like one day, or one object of each category (iCubWorld7); the whole "
-                "set has four days of 28 objects.")
+        return (
+            "It looks like one day, or one object of each category (iCubWorld7); the whole "
+            "set has four days of 28 objects."
+        )
     return f"Unpack iCubWorld28_128x128.zip from {PAGE} again, days 1 to 4 on both sides."

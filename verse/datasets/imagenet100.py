@@ -38,22 +38,37 @@ FEWEST, MOST = 732, 1_300
 """Training images of the smallest and the largest class of ImageNet-1K."""
 
 
-def load(root: str | Path | None = None, classes: str | Path | None = None, seed: int = 0,
-         expect: Expect | None = None) -> Dataset:
+def load(
+    root: str | Path | None = None,
+    classes: str | Path | None = None,
+    seed: int = 0,
+    expect: Expect | None = None,
+) -> Dataset:
     """ImageNet100; ``classes`` is a file with one WordNet id a line, else ``seed`` picks them."""
     start = place("imagenet100", root)
-    found = find(start, lambda folder: any(f.name[:1] == "n" for f in folders(folder / "train"))
-                 and (folder / "val").is_dir())
+    found = find(
+        start,
+        lambda folder: (
+            any(f.name[:1] == "n" for f in folders(folder / "train")) and (folder / "val").is_dir()
+        ),
+    )
     if found is None:
-        raise missing("ImageNet-1K", start, "It may not be passed on, so it cannot be fetched for "
-                      "you: register at https://image-net.org, download ILSVRC2012_img_train.tar, "
-                      "ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz, and unpack them so "
-                      f"that {start}/train/n01440764/*.JPEG, {start}/val/*.JPEG and "
-                      f"{start}/ILSVRC2012_devkit_t12/ exist")
+        raise missing(
+            "ImageNet-1K",
+            start,
+            "It may not be passed on, so it cannot be fetched for "
+            "you: register at https://image-net.org, download ILSVRC2012_img_train.tar, "
+            "ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz, and unpack them so "
+            f"that {start}/train/n01440764/*.JPEG, {start}/val/*.JPEG and "
+            f"{start}/ILSVRC2012_devkit_t12/ exist",
+        )
     present = sorted(folder.name for folder in folders(found / "train"))
     chosen = _read_list(Path(classes), present) if classes else pick(present, seed)
-    videos = [Video(y, f"train/{file.name}", [file], False)
-              for y, wnid in enumerate(chosen) for file in image_files(found / "train" / wnid)]
+    videos = [
+        Video(y, f"train/{file.name}", [file], False)
+        for y, wnid in enumerate(chosen)
+        for file in image_files(found / "train" / wnid)
+    ]
     videos += _test(found, chosen)
     _whole(found, chosen, videos, expect)
     digest = hashlib.sha256("\n".join(chosen).encode()).hexdigest()[:12]
@@ -65,8 +80,10 @@ def pick(present: list[str], seed: int) -> list[str]:
     if len(present) == 100:
         return present
     if len(present) != 1000:
-        raise BadData(f"the training folder has {len(present)} classes; it needs the 1,000 of "
-                      "ImageNet-1K, or just the 100 wanted, or a file with the list of classes")
+        raise BadData(
+            f"the training folder has {len(present)} classes; it needs the 1,000 of "
+            "ImageNet-1K, or just the 100 wanted, or a file with the list of classes"
+        )
     bits = np.random.PCG64(np.random.SeedSequence(seed))  # raw bits: the list is for ever
     order = np.argsort(bits.random_raw(len(present)), kind="stable")
     return sorted(present[k] for k in order[:100])
@@ -74,8 +91,13 @@ def pick(present: list[str], seed: int) -> list[str]:
 
 def _read_list(path: Path, present: list[str]) -> list[str]:
     try:
-        chosen = sorted({line.split()[0] for line in path.read_text("utf-8").splitlines()
-                         if line.strip() and not line.startswith("#")})
+        chosen = sorted(
+            {
+                line.split()[0]
+                for line in path.read_text("utf-8").splitlines()
+                if line.strip() and not line.startswith("#")
+            }
+        )
     except (OSError, UnicodeDecodeError) as error:
         raise BadData(f"the list of classes {path} cannot be read: {error}") from None
     if absent := [wnid for wnid in chosen if wnid not in set(present)]:
@@ -86,31 +108,49 @@ def _read_list(path: Path, present: list[str]) -> list[str]:
 def _test(found: Path, chosen: list[str]) -> list[Video]:
     label = {wnid: y for y, wnid in enumerate(chosen)}
     if folders(found / "val"):
-        files = [(file, wnid) for wnid in chosen if (found / "val" / wnid).is_dir()
-                 for file in image_files(found / "val" / wnid)]
+        files = [
+            (file, wnid)
+            for wnid in chosen
+            if (found / "val" / wnid).is_dir()
+            for file in image_files(found / "val" / wnid)
+        ]
     else:
         truth = flat_labels(found)
         flat = image_files(found / "val")
         if unknown := [file.name for file in flat if file.stem not in truth]:
             raise BadData(f"the labels do not cover {few(unknown)} of {found / 'val'}")
         files = [(file, truth[file.stem]) for file in flat]
-    return [Video(label[wnid], f"val/{file.name}", [file], True)
-            for file, wnid in files if wnid in label]
+    return [
+        Video(label[wnid], f"val/{file.name}", [file], True)
+        for file, wnid in files
+        if wnid in label
+    ]
 
 
 def _whole(found: Path, chosen: list[str], videos: list[Video], expect: Expect | None) -> None:
     """Counts that hold for every list of classes; the paper's own total can only be a warning."""
     train = np.bincount([v.label for v in videos if not v.test], minlength=len(chosen))
     bounds = Expect(EXPECT.classes, None, EXPECT.test) if expect is None else expect
-    counted("ImageNet100", found, bounds, chosen, videos,
-            lambda *_: "Each class has 50 validation images; unpack the archives again.")
+    counted(
+        "ImageNet100",
+        found,
+        bounds,
+        chosen,
+        videos,
+        lambda *_: "Each class has 50 validation images; unpack the archives again.",
+    )
     if expect is not None:
         return
     if (short := (train < FEWEST) | (train > MOST)).any():
         y = int(np.argmax(short))
-        raise BadData(f"{found} is not a whole copy: {chosen[y]} has {train[y]} training images, "
-                      f"but classes of ImageNet-1K have {FEWEST} to {MOST:,}; unpack it again")
+        raise BadData(
+            f"{found} is not a whole copy: {chosen[y]} has {train[y]} training images, "
+            f"but classes of ImageNet-1K have {FEWEST} to {MOST:,}; unpack it again"
+        )
     if train.sum() != EXPECT.train:
-        warnings.warn(f"{train.sum():,} training images; the paper's list of classes, which is not "
-                      f"public, has {EXPECT.train:,}: results are not comparable class by class",
-                      DataWarning, stacklevel=3)
+        warnings.warn(
+            f"{train.sum():,} training images; the paper's list of classes, which is not "
+            f"public, has {EXPECT.train:,}: results are not comparable class by class",
+            DataWarning,
+            stacklevel=3,
+        )

@@ -17,15 +17,18 @@ def flat_labels(root: Path) -> dict[str, str]:
     """Image name without ending → WordNet id."""
     if (root / KAGGLE).is_file():
         with (root / KAGGLE).open(newline="", encoding="utf-8") as file:
-            return {row["ImageId"]: row["PredictionString"].split()[0]
-                    for row in csv.DictReader(file)}
+            return {
+                row["ImageId"]: row["PredictionString"].split()[0] for row in csv.DictReader(file)
+            }
     if (root / LIST).is_file():
         return _numbered((root / LIST).read_text("utf-8").split())
     if (root / KIT / "data").is_dir():
         return _numbered(_from_kit(root / KIT / "data"))
-    raise BadData(f"{root / 'val'} is flat, so its labels are needed beside it: {KIT}/ from "
-                  f"ILSVRC2012_devkit_t12.tar.gz, {KAGGLE}, or {LIST}; or sort the images into "
-                  "val/<WordNet id>/")
+    raise BadData(
+        f"{root / 'val'} is flat, so its labels are needed beside it: {KIT}/ from "
+        f"ILSVRC2012_devkit_t12.tar.gz, {KAGGLE}, or {LIST}; or sort the images into "
+        "val/<WordNet id>/"
+    )
 
 
 def _numbered(wnids: list[str]) -> dict[str, str]:

@@ -55,8 +55,9 @@ def missing(title: str, start: Path, what: str) -> BadData:
         found = "there is no such folder"
     else:
         folders, files = visible(start)
-        found = "found " + (few([f.name + "/" for f in folders] + [f.name for f in files])
-                            or "an empty folder")
+        found = "found " + (
+            few([f.name + "/" for f in folders] + [f.name for f in files]) or "an empty folder"
+        )
     return BadData(f"{title} is not in {start} ({found}). {what}")
 
 
@@ -70,22 +71,37 @@ def image_files(path: Path) -> list[Path]:
     return images(visible(path)[1])
 
 
-def assemble(name: str, root: Path, classes: Sequence[str], videos: Sequence[Video],
-             split: str) -> Dataset:
+def assemble(
+    name: str, root: Path, classes: Sequence[str], videos: Sequence[Video], split: str
+) -> Dataset:
     """A data set from videos, numbered in the order given."""
     lengths = [len(video.files) for video in videos]
     files = [file.relative_to(root).as_posix() for video in videos for file in video.files]
-    frames = Frames(np.repeat([video.label for video in videos], lengths).astype(np.int64),
-                    np.repeat(np.arange(len(videos)), lengths),
-                    np.array([k for n in lengths for k in range(n)], dtype=np.int64),
-                    Files(root, files))
+    frames = Frames(
+        np.repeat([video.label for video in videos], lengths).astype(np.int64),
+        np.repeat(np.arange(len(videos)), lengths),
+        np.array([k for n in lengths for k in range(n)], dtype=np.int64),
+        Files(root, files),
+    )
     test = np.repeat([video.test for video in videos], lengths).astype(bool)
-    return Dataset(name, tuple(classes), frames.take(~test), frames.take(test), split,
-                   {k: video.name for k, video in enumerate(videos)})
+    return Dataset(
+        name,
+        tuple(classes),
+        frames.take(~test),
+        frames.take(test),
+        split,
+        {k: video.name for k, video in enumerate(videos)},
+    )
 
 
-def counted(title: str, root: Path, expect: Expect, classes: Sequence[str],
-            videos: Sequence[Video], guess: Callable[[int, int], str]) -> None:
+def counted(
+    title: str,
+    root: Path,
+    expect: Expect,
+    classes: Sequence[str],
+    videos: Sequence[Video],
+    guess: Callable[[int, int], str],
+) -> None:
     """Refuse a copy whose counts are wrong; ``guess(classes, train)`` says what it may be."""
     train = sum(len(video.files) for video in videos if not video.test)
     test = sum(len(video.files) for video in videos if video.test)
@@ -97,5 +113,7 @@ def counted(title: str, root: Path, expect: Expect, classes: Sequence[str],
     if expect.test is not None and test != expect.test:
         wrong.append(f"{test:,} test images, not {expect.test:,}")
     if wrong:
-        raise BadData(f"{root} is not a whole copy of {title}: it has {' and '.join(wrong)}. "
-                      + guess(len(classes), train))
+        raise BadData(
+            f"{root} is not a whole copy of {title}: it has {' and '.join(wrong)}. "
+            + guess(len(classes), train)
+        )

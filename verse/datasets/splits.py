@@ -43,19 +43,28 @@ class Cut:
         return self.video_names.get(video, str(video))
 
 
-def split(name: str, classes: tuple[str, ...], frames: Frames,
-          video_names: Mapping[int, str], rule: str) -> Dataset:
+def split(
+    name: str, classes: tuple[str, ...], frames: Frames, video_names: Mapping[int, str], rule: str
+) -> Dataset:
     """Cut ``frames`` by ``rule`` into a data set; video ids must follow the videos' order."""
     kind, _, argument = rule.partition(":")
     if kind not in RULES:
         near = difflib.get_close_matches(kind, RULES, n=1)
-        raise BadSetting(f"unknown split rule {rule!r}"
-                         + (f", did you mean {near[0]!r}?" if near else "")
-                         + f" Valid rules: {', '.join(FORMS)}")
+        raise BadSetting(
+            f"unknown split rule {rule!r}"
+            + (f", did you mean {near[0]!r}?" if near else "")
+            + f" Valid rules: {', '.join(FORMS)}"
+        )
     cut = _apart(RULES[kind](Cut(frames, classes, video_names), argument))
     keep = ~cut.drop if len(cut.drop) else np.ones(len(cut.frames), dtype=bool)
-    return Dataset(name, classes, cut.frames.take(keep & ~cut.test),
-                   cut.frames.take(keep & cut.test), rule, cut.video_names)
+    return Dataset(
+        name,
+        classes,
+        cut.frames.take(keep & ~cut.test),
+        cut.frames.take(keep & cut.test),
+        rule,
+        cut.video_names,
+    )
 
 
 def validation(dataset: Dataset, rule: str) -> Dataset:
@@ -74,8 +83,10 @@ def _last(cut: Cut, argument: str) -> Cut:
         rows = cut.frames.labels == label
         videos = np.unique(cut.frames.videos[rows])
         if len(videos) and len(videos) <= count:
-            raise BadData(f"class {name!r} has {len(videos)} videos, so holding out {count} leaves "
-                          "none to train on; hold out fewer, or a part of each (fraction:0.2)")
+            raise BadData(
+                f"class {name!r} has {len(videos)} videos, so holding out {count} leaves "
+                "none to train on; hold out fewer, or a part of each (fraction:0.2)"
+            )
         test |= np.isin(cut.frames.videos, videos[-count:])
     return replace(cut, test=test)
 
@@ -85,17 +96,20 @@ def _videos(cut: Cut, argument: str) -> Cut:
     if not patterns:
         raise BadSetting("name the videos to hold out, for example videos:track03,track04")
     label_of = dict(zip(cut.frames.videos.tolist(), cut.frames.labels.tolist(), strict=True))
-    names = {v: (cut.video_name(v), f"{cut.classes[y]}/{cut.video_name(v)}")
-             for v, y in label_of.items()}
+    names = {
+        v: (cut.video_name(v), f"{cut.classes[y]}/{cut.video_name(v)}") for v, y in label_of.items()
+    }
     held: set[int] = set()
     for pattern in patterns:
         hit = {v for v, both in names.items() if any(fnmatchcase(n, pattern) for n in both)}
         if not hit:
             known = [short for short, _ in names.values()]
             near = difflib.get_close_matches(pattern, known, n=1)
-            raise BadSetting(f"no video is called {pattern!r}"
-                             + (f", did you mean {near[0]!r}?" if near else "")
-                             + f" There are: {few(dict.fromkeys(known))}")
+            raise BadSetting(
+                f"no video is called {pattern!r}"
+                + (f", did you mean {near[0]!r}?" if near else "")
+                + f" There are: {few(dict.fromkeys(known))}"
+            )
         held |= hit
     return replace(cut, test=np.isin(cut.frames.videos, sorted(held)))
 
@@ -110,8 +124,10 @@ def _arcs(cut: Cut, argument: str) -> Cut:
     place, length = places(cut.frames)
     if (length < count).any():
         short = int(np.argmax(length < count))
-        raise BadData(f"video {cut.video_name(int(cut.frames.videos[short]))!r} has {length[short]}"
-                      f" frames, too few for {count} arcs")
+        raise BadData(
+            f"video {cut.video_name(int(cut.frames.videos[short]))!r} has {length[short]}"
+            f" frames, too few for {count} arcs"
+        )
     # Arcs of equal length; what does not divide goes to the last one.
     piece = np.minimum(place // (length // count), count - 1)
     renumbered = _renumber(cut, piece, "arc")
@@ -124,13 +140,17 @@ def _fraction(cut: Cut, argument: str) -> Cut:
     except ValueError:
         share = -1.0
     if not 0 < share < 1:
-        raise BadSetting("fraction:0.2 holds out the last fifth of each video; "
-                         f"{argument!r} is not a number between 0 and 1")
+        raise BadSetting(
+            "fraction:0.2 holds out the last fifth of each video; "
+            f"{argument!r} is not a number between 0 and 1"
+        )
     place, length = places(cut.frames)
     if (length < 2).any():
         short = int(np.argmax(length < 2))
-        raise BadData(f"video {cut.video_name(int(cut.frames.videos[short]))!r} has one frame, "
-                      "which cannot be on both sides; hold out whole videos (last:1)")
+        raise BadData(
+            f"video {cut.video_name(int(cut.frames.videos[short]))!r} has one frame, "
+            "which cannot be on both sides; hold out whole videos (last:1)"
+        )
     count = np.clip(np.rint(share * length), 1, length - 1)
     return replace(cut, test=place >= length - count)
 
@@ -149,10 +169,15 @@ def _file(cut: Cut, argument: str) -> Cut:
     if unused := [path for path in sides if path not in used]:
         raise BadData(f"{argument} lists what is not in the data set: {few(unused)}")
     if "train" in sides.values() and None in found:
-        raise BadData(f"{argument} says nothing about {names[found.index(None)]}; "
-                      "list it as train, test or skip")
-    return replace(cut, test=np.array([side == "test" for side in found]),
-                   drop=np.array([side == "skip" for side in found]))
+        raise BadData(
+            f"{argument} says nothing about {names[found.index(None)]}; "
+            "list it as train, test or skip"
+        )
+    return replace(
+        cut,
+        test=np.array([side == "test" for side in found]),
+        drop=np.array([side == "skip" for side in found]),
+    )
 
 
 def _none(cut: Cut, argument: str) -> Cut:
@@ -162,7 +187,11 @@ def _none(cut: Cut, argument: str) -> Cut:
 
 
 RULES: dict[str, Callable[[Cut, str], Cut]] = {
-    "last": _last, "videos": _videos, "arcs": _arcs, "fraction": _fraction, "file": _file,
+    "last": _last,
+    "videos": _videos,
+    "arcs": _arcs,
+    "fraction": _fraction,
+    "file": _file,
     "none": _none,
 }
 FORMS = ("last:N", "videos:NAME,…", "arcs:N:I,J", "fraction:F", "file:PATH.csv|json", "none")
@@ -182,8 +211,9 @@ def _split_file(path: Path) -> dict[str, str]:
         raise BadSetting(f"the split file {path} cannot be read: {error}") from None
     if path.suffix.lower() == ".json":
         try:
-            sides = {str(entry): side for side, entries in json.loads(text).items()
-                     for entry in entries}
+            sides = {
+                str(entry): side for side, entries in json.loads(text).items() for entry in entries
+            }
         except (ValueError, AttributeError, TypeError):
             raise BadSetting(f'{path} is not JSON like {{"test": ["class/video", …]}}') from None
     else:
@@ -219,7 +249,9 @@ def _renumber(cut: Cut, piece: Ints, word: str) -> Cut:
     """New video ids for (video, piece) in order, frames counted from 0 in each."""
     pairs, ids = np.unique(np.stack([cut.frames.videos, piece]), axis=1, return_inverse=True)
     cut_up = set(pairs[0][pairs[1] > 0].tolist())
-    names = {k: cut.video_name(v) + (f" {word} {p + 1}" if v in cut_up else "")
-             for k, (v, p) in enumerate(pairs.T.tolist())}
+    names = {
+        k: cut.video_name(v) + (f" {word} {p + 1}" if v in cut_up else "")
+        for k, (v, p) in enumerate(pairs.T.tolist())
+    }
     frames = replace(cut.frames, videos=ids.reshape(-1))
     return replace(cut, frames=replace(frames, frames=places(frames)[0]), video_names=names)
