@@ -1,7 +1,7 @@
 """Writes the tables of docs/protocol.md and docs/learners/verse.md from finished runs.
 
-``python docs/tables.py`` reads results/protocol, results/decisions and results/sanity and replaces
-what stands between the markers; a test compares the pages with the results.
+``python docs/tables.py`` reads folders of results/ and replaces what stands between the markers; a
+test compares the pages with the results.
 """
 
 from __future__ import annotations
@@ -86,29 +86,47 @@ def decisions() -> str:
     return markdown(head, rows)
 
 
-def sanity() -> str:
-    """Lower and upper bounds in their place: class-instance on eth80 at default settings."""
+def seeds_table(folder: str) -> str:
+    """Means over seeds, a row per backbone and learner; Ω only where Offline was trained."""
     groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for r in Store(RESULTS / "sanity").results():
+    for r in Store(RESULTS / folder).results():
         groups[(r.run.backbone, r.run.learner)].append(r)
     rows = []
     for (backbone, learner), found in sorted(groups.items()):
+        mu = [r.mu_all for r in found]
         omega = [r.omega_all for r in found if r.omega_all is not None]
         bound = [statistics.mean(r.offline_alpha) for r in found if r.offline_alpha]
         rows.append(
-            [backbone, learner, f"{statistics.mean(r.mu_all for r in found):.3f}",
-             f"{min(r.mu_all for r in found):.3f}–{max(r.mu_all for r in found):.3f}",
-             f"{statistics.mean(r.alpha[-1] for r in found):.3f}", f"{statistics.mean(omega):.3f}",
-             f"{statistics.mean(bound):.3f}", str(len(found))]
-        )  # fmt: skip
-    head = ["backbone", "learner", "μ_all", "range", "final", "Ω_all", "Offline, mean", "seeds"]
+            [
+                backbone,
+                learner,
+                f"{statistics.mean(mu):.3f} ({min(mu):.3f}–{max(mu):.3f})",
+                f"{statistics.mean(r.alpha[-1] for r in found):.3f}",
+                f"{statistics.mean(omega):.3f}" if omega else "–",
+                f"{statistics.mean(bound):.3f}" if bound else "–",
+                str(sum(r.refused for r in found)),
+                str(len(found)),
+            ]
+        )
+    head = ["backbone", "learner", "μ_all", "final", "Ω_all", "Offline, mean", "refused", "seeds"]
     return markdown(head, rows)
+
+
+def sanity() -> str:
+    """Lower and upper bounds in their place: class-instance on eth80 at default settings."""
+    return seeds_table("sanity")
+
+
+def stability() -> str:
+    """VERSE with both backbones over several seeds."""
+    return seeds_table("stability")
 
 
 TABLES = {
     "protocol": (DOCS / "protocol.md", protocol),
     "decisions": (DOCS / "learners" / "verse.md", decisions),
     "sanity": (DOCS / "protocol.md", sanity),
+    "stability": (DOCS / "learners" / "verse.md", stability),
 }
 
 
