@@ -15,8 +15,6 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.load import frame
 from verse.serve.client import Client, ServiceError
 
@@ -46,7 +44,7 @@ def use(url: str, stop: threading.Event, counts: dict[str, int]) -> None:
             if i % 100 == 99:
                 client.rename("class 1", "other")
                 client.rename("other", "class 1")
-            if i % 400 == 399:
+            if i == 199:  # once: each new class after it has an output and a budget of its own
                 client.forget("class 7")
                 counts["forgotten"] += 1
 
@@ -110,10 +108,11 @@ def main() -> None:
         server.terminate()
         assert server.wait(60) in (0, -15)
         server.stderr.close()
-    second_half = [(t, m) for t, m, _ in seen if t > seen[-1][0] / 3]
-    slope = float(np.polyfit(*zip(*second_half, strict=True), 1)[0]) * 3600
-    grown = second_half[-1][1] - second_half[0][1]
-    print(f"memory over the last two thirds: {grown:+.1f} MiB, {slope:+.1f} MiB per hour")
+    # a checkpoint in the making needs room for a moment: what stays is the least of many looks
+    third = seen[-1][0] / 3
+    middle = min(m for t, m, _ in seen if third < t <= 2 * third)
+    end = min(m for t, m, _ in seen if t > 2 * third)
+    print(f"least memory in the middle third {middle:.1f} MiB, in the last {end:.1f} MiB")
 
 
 if __name__ == "__main__":

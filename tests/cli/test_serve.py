@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import verse
 from verse.cli import main
 
 
@@ -41,3 +42,9 @@ def test_certificate_and_key_belong_together(tmp_path: Path, only: str) -> None:
 def test_an_unknown_learner_is_named(tmp_path) -> None:
     result = serve(str(tmp_path / "d"), "--learner", "vers", "--weights", "random")
     assert result.exit_code == 2 and "did you mean 'verse'" in result.stderr
+
+
+def test_a_second_server_says_what_to_do(tmp_path) -> None:
+    with verse.open(tmp_path, backbone=verse.backbones.identity((3,))):
+        result = serve(str(tmp_path))
+    assert result.exit_code == 2 and "open for writing in another process" in result.stderr

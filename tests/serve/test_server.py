@@ -106,14 +106,3 @@ def test_killed_while_a_client_teaches(launch, picture, tmp_path, backbone) -> N
             clean.learn_one(image, label)
         a, b = again.learner.state(), clean.learner.state()
         assert all(torch.equal(a[k], b[k]) for k in b)
-
-
-def test_a_second_server_says_what_to_do(launch, tmp_path) -> None:
-    launch(tmp_path / "d")
-    second = subprocess.run(
-        [sys.executable, "-m", "verse.cli", "serve", str(tmp_path / "d"), "--port", "0"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert second.returncode == 2 and "open for writing in another process" in second.stderr

@@ -58,6 +58,34 @@ def test_changes_keep_their_place_among_lessons(session, picture) -> None:
     assert session.view.classes[0].label == "navy" and session.view.classes[0].thumbnails == (2, 4)
 
 
+def test_who_leaves_before_his_turn_is_passed_over(session, picture) -> None:
+    gone = [session.learn(picture(), "red"), session.undo(1), session.predict(picture())]
+    assert all(answer.cancel() for answer in gone)
+    stays = session.learn(picture("blue"), "blue")
+    session.start()
+    assert stays.result(60).seq == 1 and session.predict(picture()).result(60).label == "blue"
+    assert session.ready and session.classifier.classes == ["blue"]
+
+
+def test_forgotten_without_room_to_wipe(session, picture, monkeypatch) -> None:
+    from verse import checkpoint
+    from verse.durable import JournalFull
+
+    session.start()
+    session.learn(picture(), "red").result(60)
+    session.learn(picture("blue"), "blue").result(60)
+
+    def no_room(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "write", no_room)
+        with pytest.raises(JournalFull, match="not yet wiped"):
+            session.forget("red").result(60)
+    assert [c.label for c in session.view.classes] == ["blue"] and session.thumbnail(1) is None
+    assert session.predict(picture()).result(60).label == "blue"
+
+
 def test_listeners_hear_every_change(session, picture) -> None:
     heard: list[tuple[str, dict]] = []
     session.listener = lambda kind, data: heard.append((kind, data))

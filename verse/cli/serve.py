@@ -108,6 +108,7 @@ def run(app: Any, *, host: str, port: int, tls_cert: str | None, tls_key: str | 
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # or anybody could claim another address than his own
         limit_concurrency=256,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=30,

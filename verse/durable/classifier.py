@@ -465,8 +465,14 @@ class DurableClassifier(StreamClassifier):
         """
         self._number(label)
         removed: int = self._change("forget", {"label": label}, (label, None))
-        with deferred_interrupt():
-            self._save(window=0)
+        try:
+            with deferred_interrupt():
+                self._save(window=0)
+        except JournalFull as error:
+            raise JournalFull(
+                f"{label!r} is forgotten, but not yet wiped from the files ({error}); opening the "
+                "directory again does it"
+            ) from error
         return removed
 
     def rename(self, label: Label, new: Label) -> None:

@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from verse import __version__
+from verse import __version__, learners
 from verse.durable import JournalFull, Taken
 from verse.serve import schemas
 from verse.serve.events import LISTENERS, Events
@@ -227,6 +227,16 @@ def create_app(
             backbone=session.classifier.backbone.name,
             version=__version__,
             auth=schemas.Needs(learn=access.token is not None, predict=access.private),
+        )
+
+    @app.get("/v1/learner", response_model=schemas.LearnerSettings, responses=problems())
+    async def get_learner() -> schemas.LearnerSettings:
+        """The method that learns, its settings, and what each setting means."""
+        classifier = session.classifier
+        return schemas.LearnerSettings(
+            name=classifier.learner_name,
+            settings=classifier.learner.settings(),
+            schema=learners.schema(classifier.learner_name),
         )
 
     @app.get("/v1/status", response_model=schemas.Status, responses=problems())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -93,6 +93,18 @@ class Needs(_Document):
 
     learn: bool = Field(examples=[False])
     predict: bool = Field(examples=[False])
+
+
+class LearnerSettings(BaseModel):
+    """The method that learns."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    name: str = Field(examples=["verse"])
+    settings: dict[str, Any] = Field(examples=[{"beta": 0.01}])
+    schema_: dict[str, Any] = Field(
+        alias="schema", description="The settings as JSON schema.", examples=[{"type": "object"}]
+    )
 
 
 class Status(_Document):

@@ -245,6 +245,8 @@ class Session:
 
     def _predict(self) -> None:
         while (question := self._questions.get()) is not None:
+            if not question.answer.set_running_or_notify_cancel():
+                continue  # who asked has gone
             try:
                 pictures.check(question.image, self.max_pixels)
                 z = self.classifier.features([question.image])[0]
@@ -283,6 +285,8 @@ class Session:
         jobs: list[_Teach] = []
         lessons: list[Lesson] = []
         for job in group:
+            if not job.answer.set_running_or_notify_cancel():
+                continue  # who taught has gone, before it was begun
             try:
                 known = self.classifier.seq_of(job.key)
                 if known is not None:
@@ -342,10 +346,14 @@ class Session:
             del self._jpegs[old]
 
     def _alter(self, job: _Change) -> None:
+        if not job.answer.set_running_or_notify_cancel():
+            return
         try:
-            result = job.act(self.classifier)
-            self._jpegs = self.classifier.thumbnails()
-            self._renew()
+            try:
+                result = job.act(self.classifier)
+            finally:  # a class may be forgotten and its files not yet wiped
+                self._jpegs = self.classifier.thumbnails()
+                self._renew()
         except BaseException as error:
             job.answer.set_exception(error)
             return
