@@ -46,6 +46,12 @@ def test_teach_then_ask(serve, picture) -> None:
         assert answer["confidence"] == shares[0]
 
 
+def test_the_learner_and_its_settings(serve) -> None:
+    found = serve().get("/v1/learner").json()
+    assert found["name"] == "verse" and found["settings"]["lam"] == 0.3
+    assert set(found["schema"]["properties"]) == set(found["settings"])
+
+
 def test_looking(serve, picture) -> None:
     client = serve()
     empty = client.get("/v1/status").json()
