@@ -1,6 +1,6 @@
 """Use a server for a long time: teach, ask, listen, undo, rename, forget; memory must stay flat.
 
-python benchmarks/soak.py [--minutes 10]
+python -m benchmarks.soak [--minutes 10]
 """
 
 from __future__ import annotations
