@@ -53,7 +53,14 @@ def call(*args: str) -> Result:
 
 def started() -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "verse.cli", "compare", "recipe.toml", "--jobs", "2"]
-    return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        command,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # whoever runs the tests in the background may have made children ignore Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def saved(least: int) -> list[Path]:

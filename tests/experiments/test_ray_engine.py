@@ -51,8 +51,8 @@ def cluster(
 def test_a_node_dies_and_the_grid_completes(toy: Toy, cluster: Any, tmp_path: Path) -> None:
     second = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
     cluster.wait_for_nodes()
-    slow = {"learner": "verse_toy.Slow", "options": {"frames": 150}}
-    runs = [toy(**slow, seed=seed, offline=seed == 0) for seed in range(6)]
+    slow = {"learner": "verse_toy.Slow", "options": {"frames": 250}}
+    runs = [toy(**slow, seed=seed, offline=seed == 0) for seed in range(4)]
     store, saved = Store(tmp_path / "results"), Counter[str]()
     kinds: list[str] = []
 
