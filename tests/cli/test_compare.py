@@ -89,7 +89,15 @@ def test_a_failing_run_is_reported_at_the_end_and_the_rest_goes_on() -> None:
 
 def test_what_there_is_to_do() -> None:
     text = HEAD + 'orders = ["iid", "instance"]\nseeds = 3\nlearners = ["verse", "ncm"]\n'
-    assert call(recipe(text), "--dry-run").stdout == "12 runs, 12 of them to do\n"
+    shown = call(recipe(text), "--dry-run").stdout
+    assert shown.startswith("12 runs, 12 of them to do\n")
+    assert [line.split() for line in shown.splitlines()[2:]] == [
+        ["verse_toy.load", "verse", "6", "6"],
+        ["verse_toy.load", "ncm", "6", "6"],
+    ]
+    assert not Path("results").exists()  # looking leaves nothing behind
+    with Store(Path("results")).claimed():  # and works while a grid is running
+        assert call("recipe.toml", "--dry-run").exit_code == 0
     some = call("recipe.toml", "--dry-run", "--only", "order=iid", "--only", "seed=0,2", "--json")
     assert json.loads(some.stdout)["missing"] == 4
 

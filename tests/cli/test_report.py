@@ -41,11 +41,24 @@ def test_from_recipe_to_report_and_tuned_settings() -> None:
     cell = found["omega_all"][0]
     assert (cell["dataset"], cell["order"], cell["n"]) == ("verse_toy.load", "class-instance", 2)
     assert cell["low"] <= cell["mean"] <= cell["high"]
+    assert {claim["verdict"] for claim in found["claims"]} == {"undecided"}
     assert not Path("docs").exists()  # JSON alone writes nothing
     assert "docs/results/index.html" in call("report").stdout
     assert Path("docs/results/index.html").is_file()
     chosen = call("report", "results", "--tuning", "tuning.toml")
     assert "[tuned]\ntinyer = {lr = 0.0" in chosen.stdout
+    # runs on validation videos may lie in a folder of their own, and nobody else may
+    Path("results/tuning").mkdir()
+    trials = [p for p in Path("results").glob("*.json") if '"validation":"last:1"' in p.read_text()]
+    for path in trials:
+        path.rename(Path("results/tuning") / path.name)
+    assert call("report", "results", "--tuning", "tuning.toml").stdout == chosen.stdout
+    assert json.loads(call("report", "results", "--json").stdout) == found
+    run = next(Path("results").glob("*.json"))
+    run.rename(Path("results/tuning") / run.name)
+    mixed = call("report", "results")
+    assert mixed.exit_code == 2 and "validation videos only" in mixed.stderr
+    run = (Path("results/tuning") / run.name).rename(run)
     table = call("report", "--tuning", "table.toml")
     assert table.exit_code == 2 and "validation videos" in table.stderr
 

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.reports.made import made
 from verse.experiments.store import Store
 from verse.reports import statistics
 from verse.reports.cells import Sorted
+
+HALF = [1.0, 0.0] * 6  # right on every second of twelve test videos
+EVEN = [0.5] * 12  # as good, but equally on all of them
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 9, 20])
@@ -42,6 +46,50 @@ def test_an_interval_holds_the_mean_and_shrinks_with_seeds(store: Store) -> None
     assert more.half <= statistics.mu(runs).half
 
 
+def test_test_videos_are_resampled_too() -> None:
+    """Seeds that agree exactly leave an interval: other test videos would give another figure."""
+    seeds = range(5)
+    uneven = statistics.mu([made("verse", s, HALF) for s in seeds])
+    even = statistics.mu([made("verse", s, EVEN) for s in seeds])
+    assert uneven.mean == even.mean == 0.5
+    assert even.half == pytest.approx(0, abs=1e-6)
+    # a mean of 12 coins, weighted by Bayesian bootstrap: standard deviation 0.5 / √13
+    assert uneven.half == pytest.approx(1.96 * 0.5 / np.sqrt(13), rel=0.1)
+    fewer = statistics.mu([made("verse", s, HALF[:4]) for s in seeds])
+    assert fewer.half > 1.4 * uneven.half
+    relative = statistics.omega([made("verse", s, HALF, HALF) for s in seeds])
+    assert relative is not None and relative.mean == 1.0
+    assert relative.half == pytest.approx(0, abs=1e-6)  # Offline meets the same videos
+
+
+def test_differences_are_paired_by_video_and_seed() -> None:
+    ours = [made("verse", s, [share * 0.9 + 0.1 for share in HALF]) for s in range(5)]
+    theirs = [made("tinyer", s, [share * 0.9 for share in HALF]) for s in range(5)]
+    alone = [statistics.mu(runs) for runs in (ours, theirs)]
+    assert alone[0].low < alone[1].high  # apart they cannot be told apart
+    lead = statistics.difference(ours, theirs)
+    assert lead is not None
+    assert lead.mean == pytest.approx(0.1)
+    assert lead.half < 0.001
+    uneven = statistics.difference(ours[:3], theirs[1:])
+    assert uneven is not None and uneven.n == 2  # only seeds that both have
+
+
+def test_an_interval_of_seeds_alone_is_that_of_the_t_test() -> None:
+    shares = [0.50, 0.55, 0.61, 0.52, 0.58]
+    found = statistics.mu([made("verse", s, [share] * 12) for s, share in enumerate(shares)])
+    low, high = stats.t.interval(0.95, 4, np.mean(shares), stats.sem(shares))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.1 * (high - low))
+
+
+def test_a_contrast_is_the_difference_of_differences() -> None:
+    groups = [[made("verse", s, [share] * 3) for s in range(3)] for share in (0.9, 0.6, 0.7, 0.5)]
+    found = statistics.contrast(list(zip((1.0, -1.0, -1.0, 1.0), groups, strict=True)), "mu")
+    assert found is not None
+    assert found.mean == pytest.approx(0.1)
+    assert (found.n, found.enough) == (3, True)
+
+
 def test_a_paired_difference_with_itself_is_nothing(store: Store) -> None:
     found = Sorted(store.results())
     (bench,) = found.benches
@@ -57,5 +105,5 @@ def test_p_is_that_of_a_paired_t_test(store: Store) -> None:
     (bench,) = found.benches
     cells = found.main(bench)
     a, b = cells["ncm"]["class-instance"], cells["verse"]["class-instance"]
-    expected = stats.ttest_rel(statistics.scores(a), statistics.scores(b)).pvalue
+    expected = stats.ttest_rel(*([r.omega_all for r in runs] for runs in (a, b))).pvalue
     assert statistics.p_value(a, b) == pytest.approx(expected)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from verse.cli.output import json_option, print_json, result_only
+from verse.cli.output import json_option, print_json, print_table, result_only
 from verse.types import BadSetting
 
 if TYPE_CHECKING:
@@ -79,9 +81,10 @@ def command(
         runs = chosen(runs, only)
         if address is not None and engine != "ray":
             raise BadSetting("--address belongs to --engine ray")
-        with store.claimed():
+        # looking does no harm while another process fills the store
+        with contextlib.nullcontext() if dry_run else store.claimed():
             # On other machines the checkpoint's folder may not exist: Ray workers have their own.
-            tasks = grid.plan(runs, store, partials=engine == "local")
+            tasks = grid.plan(runs, store, partials=engine == "local" and not dry_run)
             missing = [task for task in tasks if task.kind == "run"]
             summary: dict[str, Any] = {
                 "runs": len(runs),
@@ -97,6 +100,8 @@ def command(
                     live.width = made.width
                     outcome = grid.drive(tasks, made, store, live)
     summary |= {"done": outcome.done, "failed": outcome.failed}
+    if dry_run:
+        summary["to_do"] = to_do(runs, {task.id for task in missing})
     if as_json:
         print_json(summary)
     else:
@@ -136,6 +141,16 @@ def shown(run: Run, field: str) -> set[str]:
     return {value, value.partition(":")[2]} if field == "dataset" else {value}
 
 
+def to_do(runs: Sequence[Run], missing: set[str]) -> list[dict[str, Any]]:
+    """Runs and missing ones by data set and learner."""
+    every = Counter((run.dataset, run.learner) for run in runs)
+    left = Counter((run.dataset, run.learner) for run in runs if run.id in missing)
+    return [
+        {"data set": dataset, "learner": learner, "runs": count, "to do": left[dataset, learner]}
+        for (dataset, learner), count in every.items()
+    ]
+
+
 def describe(summary: dict[str, Any], notes: Sequence[str], dry_run: bool) -> None:
     """The outcome for people."""
     for note in notes:
@@ -144,6 +159,8 @@ def describe(summary: dict[str, Any], notes: Sequence[str], dry_run: bool) -> No
         click.echo(f"\nfailed: {task}\n{text.rstrip()}", err=True)
     if dry_run:
         click.echo(f"{summary['runs']} runs, {summary['missing']} of them to do")
+        if summary["missing"]:
+            print_table([row for row in summary["to_do"] if row["to do"]])
         return
     click.echo(
         f"{summary['runs']} runs: {summary['finished_before']} were finished before, "

@@ -27,19 +27,17 @@ def command(results: Path, out: Path | None, tuning: Path | None, as_json: bool)
     """Make tables, figures and a page from finished runs.
 
     Tables come as Markdown, CSV and LaTeX, figures as PNG and SVG, and one HTML page holds both.
-    RESULTS is the folder that verse compare fills. Runs on validation videos stay apart from those
-    on test videos.
+    RESULTS is the folder that verse compare fills; RESULTS/tuning may hold runs on validation
+    videos, which stay apart from those on test videos, and RESULTS/losses what verse run --track
+    wrote down.
     """
     with result_only(as_json):
-        from verse.experiments.store import Store
-
-        store = Store(results)
         if tuning is None:
             from verse.reports import page
-            from verse.reports.cells import Sorted
+            from verse.reports.source import read
             from verse.types import BadState
 
-            found = Sorted(store.results())
+            found = read(results)
             if not found.cells:
                 raise BadState(f"{results} holds no finished runs: fill it with verse compare")
             if out is None and as_json:
@@ -48,7 +46,7 @@ def command(results: Path, out: Path | None, tuning: Path | None, as_json: bool)
                 out = Path("docs/results") if out is None else out
                 document = page.write(found, out)
         else:
-            choose(store, tuning, as_json)
+            choose(results, tuning, as_json)
             return
     if as_json:
         print_json(document)
@@ -56,16 +54,17 @@ def command(results: Path, out: Path | None, tuning: Path | None, as_json: bool)
         click.echo(f"{document['runs']} runs: see {out}/index.html (or index.md)")
 
 
-def choose(store: object, recipe: Path, as_json: bool) -> None:
+def choose(folder: Path, recipe: Path, as_json: bool) -> None:
     """Print what the trials of a recipe say."""
     from verse.experiments.recipe import read
     from verse.experiments.store import Store
     from verse.reports.tuning import choose as best
     from verse.reports.tuning import fragment
 
-    assert isinstance(store, Store)
     runs = read(recipe).runs
-    results = {result.run.id: result for result in store.results({run.id for run in runs})}
+    wanted = {run.id for run in runs}
+    stores = [Store(folder), *filter(lambda s: s.folder.is_dir(), [Store(folder / "tuning")])]
+    results = {r.run.id: r for store in stores for r in store.results(wanted)}
     choices = best(runs, results)
     if len(results) < len(runs):
         click.echo(

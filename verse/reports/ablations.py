@@ -10,10 +10,11 @@ from typing import Any
 
 from verse import streams
 from verse.reports import statistics
-from verse.reports.cells import Bench, Key, Results, Sorted
+from verse.reports.cells import Bench, Key, Results, Sorted, is_verse
 from verse.reports.statistics import Estimate
 from verse.reports.tables import Table, Text
 
+SYMBOLS = {"omega": "Ω_all", "mu": "μ_all"}
 EMA_LEVELS = ("no distillation", "teacher θ", "hard copy", "EMA")
 
 
@@ -39,6 +40,8 @@ class Ablation:
     values: list[Any]
     cells: dict[str, dict[Any, Estimate]]  # ordering → value → figure
     tied: dict[str, set[Any]]  # ordering → values whose distance to the best may be chance
+    runs: dict[str, dict[Any, Results]]  # what the figures stand on
+    measure: str  # "omega" or "mu"
 
     @property
     def name(self) -> str:
@@ -50,9 +53,14 @@ class Ablation:
         """For people."""
         return f"{self.knob.title}: {self.learner} on {self.bench.title}"
 
+    @property
+    def symbol(self) -> str:
+        """Of the measure."""
+        return SYMBOLS[self.measure]
+
     def table(self) -> Table:
         """Orderings × values."""
-        metric = "Ω_all" if self.knob.metric == "omega" else "μ_all"
+        metric = self.symbol
         rows, records = [], []
         for order, by in self.cells.items():
             best = max(by, key=lambda value: by[value].mean)
@@ -85,7 +93,7 @@ def find(found: Sorted) -> list[Ablation]:
             lambda: defaultdict(lambda: defaultdict(dict))
         )
         tested = {key: runs for key, runs in found.cells.items() if key.bench.validation is None}
-        verses = {key: runs for key, runs in tested.items() if key.learner.startswith("verse")}
+        verses = {key: runs for key, runs in tested.items() if is_verse(key.learner)}
         for key, runs in verses.items():
             for base in knob.bases(key, verses):
                 groups[key.bench, key.learner][base][key.order][knob.value(key, runs)] = runs
@@ -107,29 +115,32 @@ def _ablation(
 ) -> Ablation:
     values = {value for by in base.values() for value in by}
     ordered = [v for v in EMA_LEVELS if v in values] or sorted(values, key=_place)
+    runs = {order: base[order] for order in streams.names() if len(base.get(order, {})) > 1}
+    every = [found for by in runs.values() for found in by.values()]
+    measure = "mu" if knob.metric == "mu" else statistics.metric(*every)
     cells: dict[str, dict[Any, Estimate]] = {}
     tied: dict[str, set[Any]] = {}
-    for order in (o for o in streams.names() if len(base.get(o, {})) > 1):
-        common = set.intersection(*({r.run.seed for r in runs} for runs in base[order].values()))
+    for order, by in runs.items():
+        # the same seeds everywhere, if there are any: a value must not win by its seeds
+        common = statistics.common(*by.values())
         cells[order] = {}
-        for value, runs in base[order].items():
-            # the same seeds everywhere, if there are any: a value must not win by its seeds
-            same = [r for r in runs if r.run.seed in common] or runs
-            omega = statistics.omega(same) if knob.metric == "omega" else None
+        for value, all_ in by.items():
+            same = [r for r in all_ if r.run.seed in common] or all_
+            omega = statistics.omega(same) if measure == "omega" else None
             cells[order][value] = omega or statistics.mu(same)
         best = max(cells[order], key=lambda value: cells[order][value].mean)
-        tied[order] = _tied(base[order], best, knob.metric)
-    return Ablation(knob, bench, learner, ordered, cells, tied)
+        tied[order] = _tied(by, best, measure)
+    return Ablation(knob, bench, learner, ordered, cells, tied, runs, measure)
 
 
-def _tied(by: dict[Any, Results], best: Any, metric: str) -> set[Any]:
+def _tied(by: dict[Any, Results], best: Any, measure: str) -> set[Any]:
     """Values that the best one does not beat beyond chance."""
     leads = {
-        value: statistics.difference(by[best], runs, metric)
+        value: statistics.difference(by[best], runs, measure)
         for value, runs in by.items()
         if value != best
     }
-    return {value for value, lead in leads.items() if lead is None or not lead.excludes_zero}
+    return {value for value, lead in leads.items() if lead is None or not lead.low > 0}
 
 
 def _place(value: Any) -> tuple[int, Any]:

@@ -1,23 +1,31 @@
 """Finished runs sorted for comparison: by data set and backbone, learner, settings, ordering.
 
-Everything is found by what a run records, never by file names. Runs on validation videos are
-tuning and never meet those on test videos; runs in real time (``fps``) are left out.
+Everything is found by what a run records, never by file names. Runs are pooled only if they differ
+in nothing but the seed: not those of other frames (``thin``, another copy of the data), another
+memory budget or another network. Runs on validation videos are tuning and never meet those on test
+videos; runs in real time (``fps``) are left out.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from verse import learners, streams
 from verse.experiments.result import Result
 from verse.reports import statistics
+from verse.reports.losses import Curve
 
 Results = list[Result]
+Cells = dict[str, dict[str, Results]]
+"""Learner → ordering → runs."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,8 @@ class Bench:
         """For file names."""
         thin = "" if self.thin == 1 else f"-thin{self.thin}"
         rest = "" if self.validation is None else "-validation"
+        if self.options != "{}" or self.holdout not in (None, "last:3"):
+            rest += f"-{hashlib.sha256(repr(self).encode()).hexdigest()[:4]}"
         return f"{self.dataset}{thin}-{self.backbone}{rest}".replace("/", "-").replace(":", "-")
 
 
@@ -58,6 +68,9 @@ class Conditions:
     steps: int
     own_memory: str
     """The memory's rule where it is not the ordering's default."""
+    weights: str
+    data: str
+    """The start of the data set's fingerprint: another copy may hold other frames."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +93,24 @@ class Key:
 class Sorted:
     """All cells of a store, and the ones that its main tables show."""
 
-    def __init__(self, results: Iterable[Result]) -> None:
+    def __init__(self, results: Iterable[Result], losses: Iterable[Curve] = ()) -> None:
         self.cells: dict[Key, Results] = defaultdict(list)
+        self.losses = list(losses)
+        self.ids: list[str] = []
         self.left_out = 0
+        self._main: dict[Bench, Cells] = {}
         for result in results:
+            self.ids.append(result.run.id)
             if result.run.fps is not None:
                 self.left_out += 1
             else:
                 self.cells[key(result)].append(result)
         for runs in self.cells.values():
-            # two records may mean the same run, one of them naming a default
-            runs[:] = {r.run.seed: r for r in sorted(runs, key=_by_seed, reverse=True)}.values()
-            runs.reverse()
+            # two records may mean the same run: one names a default, or has no Offline
+            kept = {r.run.seed: r for r in sorted(runs, key=_preferred, reverse=True)}
+            bounded = [r for r in kept.values() if r.offline]
+            self.left_out += len(kept) - len(bounded or kept)
+            runs[:] = sorted(bounded or kept.values(), key=lambda r: r.run.seed)
 
     @cached_property
     def benches(self) -> list[Bench]:
@@ -115,8 +134,13 @@ class Sorted:
             return next(k.conditions for k in self.cells if k.bench == bench)
         return max(names, key=lambda c: (len(names[c]), runs[c], repr(c)))
 
-    def main(self, bench: Bench) -> dict[str, dict[str, Results]]:
-        """Learner → ordering → runs, under the main conditions and each learner's main settings."""
+    def main(self, bench: Bench) -> Cells:
+        """The cells under the main conditions and each learner's main settings."""
+        if bench not in self._main:
+            self._main[bench] = self._find(bench)
+        return self._main[bench]
+
+    def _find(self, bench: Bench) -> Cells:
         conditions = self.conditions(bench)
         found: dict[str, dict[str, dict[str, Results]]] = defaultdict(lambda: defaultdict(dict))
         for k, runs in self.cells.items():
@@ -126,7 +150,7 @@ class Sorted:
         known = {name: i for i, name in enumerate(learners.names())}
 
         def place(name: str) -> tuple[bool, int, str]:  # VERSE and its variants come first
-            return (not name.startswith("verse"), known.get(name, len(known)), name)
+            return (not is_verse(name), known.get(name, len(known)), name)
 
         return {name: chosen[name] for name in sorted(chosen, key=place)}
 
@@ -137,20 +161,25 @@ def _weight(orders: dict[str, Results]) -> tuple[int, int, str]:
     return (len(runs), -len(runs[0].run.settings), json.dumps(dict(runs[0].run.settings)))
 
 
+def bench_of(result: Result) -> Bench:
+    """What a run shares with those it can be compared with."""
+    run = result.run
+    options = json.dumps(dict(run.options), sort_keys=True)
+    return Bench(short(run.dataset), options, run.holdout, run.thin, run.validation, run.backbone)
+
+
 def key(result: Result) -> Key:
     """The cell of a result."""
     run = result.run
     default = replace(run, memory="").memory
     settings = {name: value for name, value in result.settings.items() if name != "seed"}
     return Key(
-        Bench(
-            short(run.dataset), json.dumps(dict(run.options), sort_keys=True), run.holdout,
-            run.thin, run.validation, run.backbone,
-        ),
+        bench_of(result),
         Conditions(
             run.capacity, result.circumstances.get("at", run.at or ""), run.batchnorm,
             run.precision, run.features, run.every, run.steps,
-            "" if run.memory == default else run.memory,
+            "" if run.memory == default else run.memory, run.weights or "",
+            result.fingerprint[:12],
         ),
         run.learner,
         json.dumps(settings, sort_keys=True),
@@ -167,7 +196,7 @@ def short(dataset: str) -> str:
     return dataset.rstrip("/").rpartition(":")[2].rpartition("/")[2]
 
 
-def orders_of(cells: dict[str, dict[str, Results]]) -> list[str]:
+def orders_of(cells: Cells) -> list[str]:
     """The orderings that occur, as the paper's tables order them."""
     return [order for order in streams.names() if any(order in by for by in cells.values())]
 
@@ -182,21 +211,36 @@ def competes(learner: str) -> bool:
     return learner != "offline" and not fine_tunes(learner)
 
 
-def ranked(cells: dict[str, dict[str, Results]], order: str) -> list[str]:
-    """Competing learners of an ordering, the best mean first."""
+def ranked(cells: Cells, order: str) -> list[str]:
+    """Competing learners of an ordering: first who beats most others.
+
+    Learners may have run with different seeds, and seeds are not equally hard. So two learners are
+    compared on the seeds that both have, and a learner's rank is by the number of others that it
+    beats minus the number that beat it (Copeland's rule), then by its mean.
+    """
     there = [name for name, by in cells.items() if order in by and competes(name)]
-    if any(result.offline == () for name in there for result in cells[name][order]):
-        return sorted(there, key=lambda name: -statistics.mu(cells[name][order]).mean)
-    mean = {name: _mean(statistics.scores(cells[name][order])) for name in there}
-    return sorted(there, key=lambda name: -mean[name])
+    measure = statistics.metric(*(cells[name][order] for name in there))
+    scores = {
+        name: {r.run.seed: statistics.score(r, measure) for r in cells[name][order]}
+        for name in there
+    }
+    wins = {a: sum(np.sign(_lead(scores[a], scores[b])) for b in there) for a in there}
+    return sorted(there, key=lambda name: (-wins[name], -np.mean(list(scores[name].values()))))
 
 
-def _by_seed(result: Result) -> tuple[int, int]:
-    return (result.run.seed, len(result.run.settings))
+def _lead(ours: Mapping[int, float], theirs: Mapping[int, float]) -> float:
+    """Mean difference over the seeds both have; 0 without any."""
+    both = ours.keys() & theirs.keys()
+    return sum(ours[seed] - theirs[seed] for seed in both) / len(both) if both else 0.0
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+def is_verse(learner: str) -> bool:
+    """VERSE itself, or a variant of it."""
+    return learner == "verse" or learner.startswith("verse-")
+
+
+def _preferred(result: Result) -> tuple[int, bool, int]:
+    return (result.run.seed, not result.offline, len(result.run.settings))
 
 
 def _nth(n: int) -> str:

@@ -1,23 +1,24 @@
-"""The figures: α_t curves, bars of μ_all, Ω_all with intervals, MAML, ablations."""
+"""The figures of a data set: α_t curves, bars of μ_all, Ω_all with intervals; leads; losses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from verse import streams
 from verse.reports import statistics, style
-from verse.reports.ablations import Ablation
-from verse.reports.cells import Bench, Results, Sorted, fine_tunes, orders_of
-from verse.reports.omega import MARK, competitors
+from verse.reports.cells import Bench, Results, Sorted, bench_of, fine_tunes, is_verse, orders_of
+from verse.reports.omega import MARK, competitors, shown
 from verse.reports.statistics import Estimate
 from verse.types import MissingExtra
 
 try:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
 except ModuleNotFoundError as error:
     raise MissingExtra("matplotlib", "report") from error
 
@@ -30,6 +31,7 @@ class Picture(NamedTuple):
     name: str
     title: str
     note: str
+    narrow: bool = False
 
 
 def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
@@ -37,21 +39,24 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
     cells = found.main(bench)
     orders = orders_of(cells)
     best = competitors(found, bench)
-    verses = [name for name in best if name.startswith("verse")]
-    rivals = [name for name in best if not name.startswith("verse")][:SHOWN]
-    colour = style.colours([*verses, *rivals])
-    figure, axes = style.panels(len(orders), 3.9)
+    verses = [name for name in best if is_verse(name)]
+    rivals = [name for name in best if not is_verse(name)][:SHOWN]
+    look = style.looks([*verses, *rivals])
+    figure, axes = style.panels(len(orders), 3.3, width=4.6, rows=2 if len(orders) > 2 else 1)
     for axis, order in zip(axes, orders, strict=True):
         by_class = order.startswith("class-")
-        for name in sorted(cells, key=lambda n: (n in colour, n in verses)):
+        for name in sorted(cells, key=lambda n: (n in look, n in verses)):
             if order in cells[name]:
                 mean, spread = _mean_curve([r.alpha for r in cells[name][order]])
                 x = _steps(cells[name][order], by_class)
-                strong = name in colour
-                axis.plot(x, mean, color=colour.get(name, style.OTHER), zorder=3 if strong else 1,
-                          linewidth=2.2 if name in verses else 1.5 if strong else 0.8)  # fmt: skip
+                if name not in look:
+                    axis.plot(x, mean, color=style.OTHER, zorder=1, linewidth=0.8)
+                    continue
+                colour, marker = look[name]
+                axis.plot(x, mean, color=colour, marker=marker, markersize=4, zorder=3,
+                          linewidth=2.2 if name in verses else 1.3)  # fmt: skip
                 if name in verses and len(cells[name][order]) > 1:
-                    axis.fill_between(x, mean - spread, mean + spread, color=colour[name],
+                    axis.fill_between(x, mean - spread, mean + spread, color=colour,
                                       alpha=0.15, linewidth=0)  # fmt: skip
         bounds = {r.run.seed: r for by in cells.values() for r in by.get(order, []) if r.offline}
         if bounds:
@@ -60,16 +65,22 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
             axis.plot(_steps(runs, by_class), mean, "--", color=style.BOUND, linewidth=1.3)
         axis.set_title(order)
         axis.set_xlabel("classes seen" if by_class else "share of the stream")
-        if not by_class:
+        axis.set_ylabel("accuracy α_t")
+        if by_class:
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        else:
             axis.xaxis.set_major_formatter("{x:.0%}")
-    axes[0].set_ylabel("accuracy α_t")
     axes[0].set_ylim(0, 1.02)
-    handles = [Line2D([], [], color=colour[name], linewidth=2, label=name) for name in colour]
+    handles = [Line2D([], [], color=look[name].colour, marker=look[name].marker, markersize=5,
+                      linewidth=2, label=name) for name in look]  # fmt: skip
     handles += [Line2D([], [], color=style.BOUND, linestyle="--", label="Offline")]
-    if len(cells) > len(colour):
+    if len(cells) > len(look):
         handles += [Line2D([], [], color=style.OTHER, linewidth=1, label="others")]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6))
-    note = "Mean over seeds; the band around VERSE is one standard deviation of seeds."
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 5))
+    note = (
+        "Mean over seeds; the band around VERSE is one standard deviation of seeds. In colour: "
+        f"VERSE, its variants and the {len(rivals)} best rivals."
+    )
     return Picture(style.save(figure, folder, f"alpha-{bench.slug}"),
                    f"Accuracy over the stream: {bench.title}", note)  # fmt: skip
 
@@ -105,32 +116,19 @@ def bars(found: Sorted, bench: Bench, folder: Path) -> Picture:
 
 def _bars(axis: Axes, names: Sequence[str], there: dict[str, Estimate]) -> None:
     place = np.arange(len(names), dtype=np.float64)
-    shades = [_shade(name) for name in names]
-    marked = [f"{n}{MARK}" if fine_tunes(n) else n for n in names]
+    shades = [style.shade(name) for name in names]
     drawn = axis.barh(place, [there[n].mean for n in names], color=shades, height=0.72)
     for name, bar in zip(names, drawn, strict=True):
         if fine_tunes(name):
             bar.set_hatch("////")
             bar.set_edgecolor("white")
-    _whiskers(axis, names, there, place)
-    axis.set_yticks(place, marked)
-    axis.grid(visible=False, axis="y")
-    axis.set_ylim(-0.6, len(names) - 0.4)
-
-
-def _whiskers(
-    axis: Axes, names: Sequence[str], there: dict[str, Estimate], place: statistics.Floats
-) -> None:
     means = np.array([there[n].mean for n in names])
     ends = np.array([[there[n].low, there[n].high] for n in names]).reshape(-1, 2)
     reach = np.abs(ends - means[:, None]).T  # [2, n]
     axis.errorbar(means, place, xerr=reach, fmt="none", ecolor="#222222", elinewidth=1, capsize=2)
-
-
-def _shade(name: str) -> str:
-    if name == "verse":
-        return style.colours(["verse"])["verse"]
-    return "#f0a35e" if name.startswith("verse") else "#8fb3d1"
+    axis.set_yticks(place, [shown(name) for name in names])
+    axis.grid(visible=False, axis="y")
+    axis.set_ylim(-0.6, len(names) - 0.4)
 
 
 def intervals(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
@@ -147,90 +145,96 @@ def intervals(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
         for row, name in enumerate(names):
             e = statistics.omega(cells[name][order]) if order in cells[name] else None
             if e is not None:
-                hollow = "white" if fine_tunes(name) else _shade(name)
-                reach = [[max(e.mean - e.low, 0)], [max(e.high - e.mean, 0)]]
-                axis.errorbar(e.mean, row, xerr=reach, fmt="o", color=_shade(name),
-                              mfc=hollow, markersize=5, elinewidth=1.6)  # fmt: skip
+                _dot(axis, e, row, style.shade(name), hollow=fine_tunes(name))
         axis.axvline(1, color=style.BOUND, linestyle="--", linewidth=1)
         axis.set_title(order)
         axis.set_xlabel("Ω_all")
-        axis.set_yticks(range(len(names)), [f"{n}{MARK}" if fine_tunes(n) else n for n in names])
+        axis.set_yticks(range(len(names)), [shown(name) for name in names])
         axis.set_ylim(-0.6, len(names) - 0.4)
         axis.set_xlim(left=min(0.0, axis.get_xlim()[0]))
-    note = "Mean and 95 % interval over seeds and test videos; the dashed line is Offline."
+    note = (
+        "Mean and 95 % interval over seeds and test videos; the dashed line is Offline. Ordered by "
+        f"mean accuracy over all orderings. {MARK}: fine-tunes before it answers (hollow)."
+    )
     return Picture(style.save(figure, folder, f"omega-{bench.slug}"),
                    f"Ω_all with intervals: {bench.title}", note)  # fmt: skip
 
 
-def maml(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
-    """μ_all of VERSE, its variants and the two forms of look-ahead MAML."""
-    cells = found.main(bench)
-    rivals = [name for name in ("la-maml", "c-maml") if name in cells]
-    names = [name for name in cells if name.startswith("verse")] + rivals
-    orders = [o for o in orders_of(cells) if all(o in cells[n] for n in rivals)]
-    if not rivals or "verse" not in cells or not orders:
+def _dot(axis: Axes, e: Estimate, row: float, colour: str, hollow: bool = False) -> None:
+    reach = [[max(e.mean - e.low, 0)], [max(e.high - e.mean, 0)]]
+    axis.errorbar(e.mean, row, xerr=reach, fmt="o", color=colour, markersize=5, elinewidth=1.6,
+                  mfc="white" if hollow else colour)  # fmt: skip
+
+
+def leads(listed: Sequence[dict[str, Any]], folder: Path) -> Picture | None:
+    """The lead over the best rival in every cell, one panel for VERSE and each variant."""
+    known = [v for v in listed if v["lead_mean"] is not None]
+    if not known:
         return None
-    colour = style.colours(names)
-    values = {name: {o: statistics.mu(cells[name][o]) for o in orders if o in cells[name]}
-              for name in names}  # fmt: skip
-    return _grouped(values, orders, colour, folder, f"maml-{bench.slug}",
-                    f"VERSE and look-ahead MAML: {bench.title}", "μ_all")  # fmt: skip
+    names = list(dict.fromkeys(v["learner"] for v in known))
+    names.sort(key=lambda name: (name != "verse", name))
+    several = len({v["backbone"] for v in known}) > 1
+    labels = list(dict.fromkeys(_cell_name(v, several) for v in known))[::-1]
+    figure, axes = style.panels(len(names), 1.3 + 0.24 * len(labels), width=4.4)
+    for axis, name in zip(axes, names, strict=True):
+        for v in (v for v in known if v["learner"] == name):
+            e = Estimate(v["lead_mean"], v["lead_low"], v["lead_high"], v["n"])
+            row, colour = labels.index(_cell_name(v, several)), style.VERDICTS[v["verdict"]]
+            _dot(axis, e, row, colour, hollow=v["verdict"] in ("tied", "undecided"))
+            axis.annotate(v["rival"], (e.mean, row), xytext=(0, 5), textcoords="offset points",
+                          ha="center", fontsize=6.5, color="#555555")  # fmt: skip
+        axis.axvline(0, color=style.BOUND, linewidth=1)
+        axis.set_title(name)
+        axis.set_xlabel("lead over the best rival")
+        axis.set_yticks(range(len(labels)), labels)
+        axis.set_ylim(-0.6, len(labels) - 0.2)
+    handles = [Line2D([], [], color=colour, marker="o", linestyle="-", label=word,
+                      mfc="white" if word in ("tied", "undecided") else colour)
+               for word, colour in style.VERDICTS.items()
+               if any(v["verdict"] == word for v in known)]  # fmt: skip
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    note = (
+        "Paired difference in Ω_all on common seeds with its 95 % interval; the name above a dot "
+        "is the rival. Right of zero beyond chance: first; left of it: a loss."
+    )
+    return Picture(style.save(figure, folder, "leads"), "VERSE against the best rival", note)
 
 
-def ablation(found: Ablation, folder: Path) -> Picture:
-    """A line per ordering, or bars where values are kinds."""
-    orders = list(found.cells)
-    metric = "Ω_all" if found.knob.metric == "omega" else "μ_all"
-    if found.knob.bars:
-        shades = ("#9aa5b1", "#1f6fb4", "#2a9d8f", "#c8102e")
-        colour = {str(v): shades[-1 - i] for i, v in enumerate(reversed(found.values))}
-        values = {str(v): {o: found.cells[o][v] for o in orders if v in found.cells[o]}
-                  for v in found.values}  # fmt: skip
-        return _grouped(values, orders, colour, folder, found.name, found.title, metric)
-    figure, (axis,) = style.panels(1, 3.6)
-    shades = ("#1f6fb4", "#2a9d8f", "#f0780a", "#c8102e")
-    for order, shade in zip(orders, shades, strict=False):
-        by = {value: found.cells[order][value] for value in found.values
-              if value in found.cells[order]}  # fmt: skip
-        # side by side, so that whiskers of orderings do not cover each other
-        shift = 0.06 * (orders.index(order) - (len(orders) - 1) / 2)
-        places = [found.values.index(value) + shift for value in by]
-        means = np.array([e.mean for e in by.values()])
-        ends = np.array([[e.low, e.high] for e in by.values()])
-        axis.errorbar(places, means, yerr=np.abs(ends - means[:, None]).T, fmt="o-", color=shade,
-                      label=order, markersize=4.5, linewidth=1.8, elinewidth=1)  # fmt: skip
-    axis.set_xticks(range(len(found.values)), [f"{value:g}" for value in found.values])
-    axis.set_xlabel(found.knob.title)
-    axis.set_ylabel(metric)
-    figure.legend(loc="outside lower center", ncols=4)
-    return Picture(style.save(figure, folder, found.name), found.title,
-                   "Mean and 95 % interval, on the seeds that all values have.")  # fmt: skip
+def _cell_name(v: dict[str, Any], several: bool) -> str:
+    return f"{v['dataset']}{' ' + v['backbone'] if several else ''} {v['order']}"
 
 
-def _grouped(
-    values: dict[str, dict[str, Estimate]],
-    orders: Sequence[str],
-    colour: dict[str, str],
-    folder: Path,
-    name: str,
-    title: str,
-    metric: str,
-) -> Picture:
-    """Groups of bars: an ordering each, a bar for every series."""
-    figure, (axis,) = style.panels(1, 3.6)
-    figure.set_size_inches(max(5.2, 1.2 + 0.36 * len(values) * len(orders)), 3.6)
-    width = 0.8 / len(values)
-    for i, (series, by) in enumerate(values.items()):
-        place = [orders.index(order) + (i - (len(values) - 1) / 2) * width for order in by]
-        means = np.array([e.mean for e in by.values()])
-        ends = np.array([[e.low, e.high] for e in by.values()]).reshape(-1, 2)
-        axis.bar(place, means, width * 0.92, color=colour[series], label=series,
-                 yerr=np.abs(ends - means[:, None]).T,
-                 error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#222222"})  # fmt: skip
-    axis.set_xticks(range(len(orders)), list(orders))
-    axis.set_ylabel(metric)
-    axis.set_ylim(bottom=0)
-    axis.grid(visible=False, axis="x")
-    figure.legend(loc="outside lower center", ncols=min(4, len(values)))
-    note = "Mean and 95 % interval over seeds and test videos."
-    return Picture(style.save(figure, folder, name), title, note)
+def losses(found: Sorted, folder: Path) -> list[Picture]:
+    """Both losses of VERSE over the stream, one figure for each data set."""
+    groups: dict[Bench, list[Any]] = {}
+    for curve in found.losses:
+        if {"loss_v", "loss"} <= set(curve.losses):
+            groups.setdefault(bench_of(curve.result), []).append(curve)
+    pictures = []
+    for bench, mine in groups.items():
+        orders = [o for o in streams.names() if any(c.result.run.order == o for c in mine)]
+        figure, axes = style.panels(len(orders), 2.8, width=4.6, rows=2 if len(orders) > 2 else 1)
+        for axis, order in zip(axes, orders, strict=True):
+            there = [c for c in mine if c.result.run.order == order]
+            for name, label, colour in (("loss_v", "L_v, of the virtual step", "#0072b2"),
+                                        ("loss", "L, of the global step", "#d55e00")):  # fmt: skip
+                length = min(len(c.positions) for c in there)
+                values = np.array([c.losses[name][:length] for c in there])  # [seeds, points]
+                width = max(1, length // 25)
+                smooth = np.convolve(values.mean(0), np.ones(width) / width, mode="valid")
+                x = np.array(there[0].positions[:length], dtype=np.float64) / there[0].result.frames
+                axis.plot(x, values.mean(0), color=colour, linewidth=0.6, alpha=0.35)
+                axis.plot(x[width - 1 :], smooth, color=colour, linewidth=1.8, label=label)
+            axis.set_title(order)
+            axis.set_ylim(bottom=0)
+            axis.set_xlabel("share of the stream")
+            axis.set_ylabel("loss")
+            axis.xaxis.set_major_formatter("{x:.0%}")
+        handles, names = axes[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=2)
+        pictures.append(Picture(
+            style.save(figure, folder, f"losses-{bench.slug}"),
+            f"The losses of VERSE: {bench.title}",
+            "Mean over seeds at every 16th frame (thin), and its running mean (thick).",
+        ))  # fmt: skip
+    return pictures

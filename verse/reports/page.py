@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +11,21 @@ from typing import Any
 
 from verse import learners
 from verse.checkpoint import write_atomic
-from verse.reports import ablations, cost, figures, omega, paper, style, traits, tuning
-from verse.reports.cells import Sorted
+from verse.reports import (
+    ablation_figures,
+    ablations,
+    claims,
+    cost,
+    figures,
+    gate,
+    omega,
+    paper,
+    style,
+    traits,
+    tuning,
+    verdicts,
+)
+from verse.reports.cells import Bench, Sorted, orders_of
 from verse.reports.figures import Picture
 from verse.reports.tables import Table
 from verse.types import MissingExtra
@@ -23,112 +38,194 @@ except ModuleNotFoundError as error:
 
 @dataclass
 class Section:
-    """A heading with its tables and figures."""
+    """A heading with its tables and figures, in the order they are read."""
 
     title: str
     text: str = ""
-    tables: list[Table] = field(default_factory=list)
-    pictures: list[Picture] = field(default_factory=list)
+    parts: list[Table | Picture] = field(default_factory=list)
+    folded: list[Table] = field(default_factory=list)  # at the end, for whoever asks
+    fold: str = ""
 
     @property
     def anchor(self) -> str:
         """For links."""
         return "".join(c if c.isalnum() else "-" for c in self.title.lower())
 
+    def add(self, *parts: Table | Picture | None) -> None:
+        """Those that there are."""
+        self.parts += [part for part in parts if part is not None]
+
+    @property
+    def tables(self) -> list[Table]:
+        """All of them."""
+        return [part for part in self.parts if isinstance(part, Table)] + self.folded
+
 
 def document(found: Sorted) -> dict[str, Any]:
     """What ``verse report --json`` prints: ``omega_all`` is the list of cells."""
+    return _facts(found, omega.records(found), ablations.find(found))
+
+
+def _facts(
+    found: Sorted, listed: list[dict[str, Any]], turned: list[ablations.Ablation]
+) -> dict[str, Any]:
+    judged = verdicts.verdicts(found)
+    tested = [len(runs) for key, runs in found.cells.items() if not key.bench.validation]
+    tried = [len(runs) for key, runs in found.cells.items() if key.bench.validation]
     return {
-        "omega_all": omega.records(found),
-        "verdicts": omega.verdicts(found),
-        "ablations": [record for a in ablations.find(found) for record in a.table().records],
-        "runs": sum(len(runs) for key, runs in found.cells.items() if not key.bench.validation),
-        "validation_runs": sum(
-            len(runs) for key, runs in found.cells.items() if key.bench.validation
-        ),
+        "omega_all": [record for record in listed if record["mean"] is not None],
+        "without_offline": [record for record in listed if record["mean"] is None],
+        "verdicts": judged,
+        "claims": [claim.record() for claim in claims.evaluate(found, judged, turned)],
+        "ablations": [record for each in turned for record in each.table().records],
+        "runs": sum(tested),
+        "validation_runs": sum(tried),
         "left_out": found.left_out,
+        "digest": digest(found.ids),
     }
 
 
+def digest(ids: list[str]) -> str:
+    """Of the runs that a report is made from, so that a later look tells whether it is old.
+
+    >>> digest(["b", "a"]) == digest(["a", "b"])
+    True
+    """
+    return hashlib.sha256(" ".join(sorted(ids)).encode()).hexdigest()[:16]
+
+
 def write(found: Sorted, out: Path) -> dict[str, Any]:
-    """Build everything; gives the JSON document."""
-    facts = document(found)
+    """Build everything; gives the JSON document. Files of an earlier report that this one does not
+    have are removed, other files are not touched.
+    """
+    listed, turned = omega.records(found), ablations.find(found)
+    facts = _facts(found, listed, turned)
     with style.drawn():
-        sections = _sections(found, facts, out / "figures")
+        sections = _sections(found, listed, turned, facts, out / "figures")
+    files = []
     for section in sections:
         for table in section.tables:
-            folder = out / "tables"
-            folder.mkdir(parents=True, exist_ok=True)
             for ending, text in (("csv", table.csv()), ("tex", table.latex())):
-                _write(folder / f"{table.name}.{ending}", text)
-    out.mkdir(parents=True, exist_ok=True)
-    _write(out / "index.md", _markdown(sections))
-    _write(out / "index.html", _html(sections, facts))
-    _write(out / "report.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+                files.append(f"tables/{table.name}.{ending}")
+                _write(out / files[-1], text)
+        files += [f"figures/{part.name}.{ending}" for part in section.parts
+                  if isinstance(part, Picture) for ending in ("png", "svg")]  # fmt: skip
+    for name in set(_earlier(out / "report.json")) - set(files):
+        (out / name).unlink(missing_ok=True)
+    _write(out / "index.md", _markdown(sections, facts))
+    _write(out / "index.html", _html(sections, facts, out / "figures"))
+    record = facts | {"files": files}
+    _write(out / "report.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return facts
 
 
-def _sections(found: Sorted, facts: dict[str, Any], folder: Path) -> list[Section]:
-    listed = facts["omega_all"]
+def _earlier(file: Path) -> list[str]:
+    """The tables and figures of the report that is there."""
+    try:
+        names = json.loads(file.read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    kinds = ("figures/", "tables/")
+    return [name for name in names if name.startswith(kinds) and ".." not in name]
+
+
+def _sections(
+    found: Sorted,
+    listed: list[dict[str, Any]],
+    turned: list[ablations.Ablation],
+    facts: dict[str, Any],
+    folder: Path,
+) -> list[Section]:
     sections = []
     if listed:
-        first = Section("Results", tables=[omega.overview(listed)])
+        first = Section("Results")
         if facts["verdicts"]:
-            first.tables.append(omega.verdict_table(facts["verdicts"]))
+            first.add(figures.leads(facts["verdicts"], folder))
+        first.add(omega.overview(listed))
+        if facts["verdicts"]:
+            first.add(verdicts.table(facts["verdicts"]))
         sections.append(first)
-    for bench in found.benches:
-        section = Section(bench.title)
-        section.tables.append(omega.table(found, bench, listed))
-        for draw in (figures.intervals, figures.curves, figures.bars, figures.maml):
-            picture = draw(found, bench, folder)
-            if picture is not None:
-                section.pictures.append(picture)
-        section.tables.append(cost.table(found, bench))
-        for more in (ablations.budgets(found, bench), ablations.variants(found, bench)):
-            if more is not None:
-                section.tables.append(more)
-        sections.append(section)
-    turned = ablations.find(found)
+        judged = claims.evaluate(found, facts["verdicts"], turned)
+        claimed = Section("Claims of the paper", parts=[claims.table(judged)],
+                          folded=[claims.evidence_table(judged)],
+                          fold="The comparisons behind them")  # fmt: skip
+        claimed.add(*figures.losses(found, folder))
+        sections.append(claimed)
+    sections += [_bench(found, bench, listed, folder) for bench in found.benches]
     if turned:
         section = Section("Ablations", "One choice is turned, everything else stays.")
         for each in turned:
-            section.tables.append(each.table())
-            section.pictures.append(figures.ablation(each, folder))
+            section.add(each.table(), ablation_figures.ablation(each, folder))
         sections.append(section)
     beside = paper.beside(listed)
-    sections.append(Section(
-        "The paper's figures",
-        "" if beside else "No finished run is on one of the paper's data sets, so none of its "
-        "figures stands beside one of ours.",
-        [table for table in (beside, paper.reference()) if table is not None],
-    ))  # fmt: skip
-    sections.append(Section("Assumptions", tables=[traits.assumptions(learners.names())]))
+    section = Section("The paper's figures")
+    if not beside:
+        section.text = ("No finished run is on one of the paper's data sets, so none of its "
+                        "figures stands beside one of ours.")  # fmt: skip
+    section.add(beside, paper.reference())
+    sections.append(section)
+    sections.append(Section("Assumptions", parts=[traits.assumptions(learners.names())]))
     if found.tuning:
         text = "Choices made on validation videos. None of these figures is a result."
-        tables = [tuning.table(found, bench) for bench in found.tuning]
-        sections.append(Section("Tuning", text, tables))
+        trials = [tuning.table(found, bench) for bench in found.tuning]
+        sections.append(Section("Tuning", text, [*trials]))
     return sections
 
 
-def _html(sections: list[Section], facts: dict[str, Any]) -> str:
+def _bench(found: Sorted, bench: Bench, listed: list[dict[str, Any]], folder: Path) -> Section:
+    """One data set with one backbone."""
+    section = Section(bench.title)
+    section.add(omega.table(found, bench, listed), gate.table(found, bench))
+    for draw in (figures.intervals, figures.curves, figures.bars, ablation_figures.maml):
+        section.add(draw(found, bench, folder))
+    section.add(
+        cost.table(found, bench),
+        ablations.budgets(found, bench),
+        ablations.variants(found, bench),
+    )
+    section.folded = [omega.cell_table(found, bench, order, listed)
+                      for order in orders_of(found.main(bench))]  # fmt: skip
+    section.fold = "Every learner in each ordering: accuracy, seeds, time and memory"
+    return section
+
+
+def _html(sections: list[Section], facts: dict[str, Any], folder: Path) -> str:
+    """One file that needs no other: pictures are inside."""
     environment = Environment(
         loader=PackageLoader("verse.reports", "templates"),
         autoescape=select_autoescape(),
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html").render(sections=sections, facts=facts)
+    environment.tests["table"] = lambda part: isinstance(part, Table)
+
+    def inside(picture: Picture) -> str:
+        data = base64.b64encode((folder / f"{picture.name}.png").read_bytes()).decode()
+        return f"data:image/png;base64,{data}"
+
+    page = environment.get_template("page.html")
+    return page.render(sections=sections, facts=facts, inside=inside)
 
 
-def _markdown(sections: list[Section]) -> str:
-    parts = ["# Results\n\nMade by `verse report` from finished runs; do not edit.\n"]
+def _markdown(sections: list[Section], facts: dict[str, Any]) -> str:
+    parts = [
+        "# Results\n\n"
+        f"{facts['runs']} finished runs, made into tables by `verse report`; do not edit. "
+        "[How learners are measured](../protocol.md) says what each figure means, "
+        "[comparing methods](../experiments.md) how to make them again. CSV and LaTeX forms are "
+        "in `docs/results/tables`, figures as SVG in `docs/results/figures`, and "
+        "`docs/results/index.html` holds everything in one file.\n"
+    ]
     for section in sections:
         parts.append(f"## {section.title}\n")
         if section.text:
             parts.append(f"{section.text}\n")
-        parts += [_shown(table) for table in section.tables]
-        parts += [f"![{p.title}](figures/{p.name}.png)\n\n*{p.title}. {p.note}*\n"
-                  for p in section.pictures]  # fmt: skip
+        for part in section.parts:
+            parts.append(_shown(part) if isinstance(part, Table) else _pictured(part))
+        if section.folded:
+            parts.append(f'<details markdown="1">\n<summary>{section.fold}</summary>\n')
+            parts += [_shown(table) for table in section.folded]
+            parts.append("</details>\n")
     return "\n".join(parts)
 
 
@@ -137,5 +234,11 @@ def _shown(table: Table) -> str:
     return f"### {table.title}\n\n{table.markdown()}\n{note}"
 
 
+def _pictured(picture: Picture) -> str:
+    return (f"![{picture.title}](figures/{picture.name}.png)\n\n"
+            f"*{picture.title}. {picture.note}*\n")  # fmt: skip
+
+
 def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, text.encode())

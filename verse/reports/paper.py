@@ -32,6 +32,18 @@ def published() -> Published:
     }
 
 
+def margins() -> tuple[float, float]:
+    """The smallest and the largest lead of VERSE over its best rival in the paper's table."""
+    facts = published()
+    leads = []
+    for (dataset, order, learner), value in facts.items():
+        if learner == "verse":
+            rivals = [v for (d, o, n), v in facts.items()
+                      if (d, o) == (dataset, order) and n not in ("verse", "offline")]  # fmt: skip
+            leads.append(value - max(rivals))
+    return min(leads), max(leads)
+
+
 def beside(listed: list[dict[str, Any]]) -> Table | None:
     """Our Ω_all and the paper's, for cells on the paper's data sets; None without any."""
     facts = published()

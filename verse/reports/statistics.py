@@ -2,14 +2,16 @@
 
 An interval answers: how far would the figure move with other permutations of the stream and other
 test videos? Videos are weighted at random (Bayesian bootstrap: Rubin, 1981), the same way for every
-learner and for Offline, so that differences are paired; seeds are drawn with replacement, and their
-spread is widened by √(n / (n − 1)), because few draws from few seeds vary too little.
+learner and for Offline, so that differences are paired. Under each weighting the mean over n seeds
+moves by a draw of Student's t with n − 1 degrees of freedom times its standard error: were videos
+certain, this would be the interval of the t-test. Few seeds give wide intervals.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,8 @@ from verse.experiments.result import Result
 Floats = npt.NDArray[np.float64]
 DRAWS = 2000
 LEVEL = 0.95
+ENOUGH = 3
+"""With fewer seeds in common nobody is first and no claim is decided."""
 
 
 class Estimate(NamedTuple):
@@ -40,42 +44,83 @@ class Estimate(NamedTuple):
         """The interval lies on one side of zero."""
         return self.low > 0 or self.high < 0
 
+    @property
+    def enough(self) -> bool:
+        """It stands on enough seeds to decide something."""
+        return self.n >= ENOUGH
+
+
+def metric(*groups: Sequence[Result]) -> str:
+    """The measure for a whole comparison: "omega" where every run has its Offline, else "mu"."""
+    return "omega" if all(r.offline for runs in groups for r in runs) else "mu"
+
 
 def omega(results: Sequence[Result]) -> Estimate | None:
     """Ω_all, or None where a run has no Offline."""
-    drawn = _omegas(results)
-    if drawn is None:
-        return None
-    values = [r.omega_all for r in results]
-    return _estimate(drawn, float(np.mean([v for v in values if v is not None])))
+    return _estimate(results, "omega") if metric(results) == "omega" else None
 
 
 def mu(results: Sequence[Result]) -> Estimate:
     """μ_all."""
-    return _estimate(_mus(results), float(np.mean([r.mu_all for r in results])))
+    return _estimate(results, "mu")
+
+
+def score(result: Result, measure: str) -> float:
+    """Ω_all or μ_all of one run."""
+    value = result.omega_all if measure == "omega" else result.mu_all
+    assert value is not None  # ``metric`` has chosen the measure
+    return value
 
 
 def difference(
-    ours: Sequence[Result], theirs: Sequence[Result], metric: str = "omega"
+    ours: Sequence[Result], theirs: Sequence[Result], measure: str | None = None
 ) -> Estimate | None:
-    """Ω_all of ours minus theirs over the seeds both have; μ_all if asked, or without Offline."""
-    pairs = paired(ours, theirs)
-    if not pairs:
+    """Ours minus theirs over the seeds both have, None without any; Ω_all if all have Offline."""
+    return contrast([(1.0, ours), (-1.0, theirs)], measure)
+
+
+def contrast(
+    parts: Sequence[tuple[float, Sequence[Result]]], measure: str | None = None
+) -> Estimate | None:
+    """Σ weight · figure over the seeds that all parts have, under the same weights of videos.
+
+    With weights 1 and −1 it is a difference; with more parts, for example, the difference of gains.
+    """
+    seeds = common(*(runs for _, runs in parts))
+    if not seeds:
         return None
-    a, b = ([pair[i] for pair in pairs] for i in (0, 1))
-    drawn_a, drawn_b = (_omegas(a), _omegas(b)) if metric == "omega" else (None, None)
-    if drawn_a is not None and drawn_b is not None:
-        return _estimate(drawn_a - drawn_b, float(np.mean(scores(a)) - np.mean(scores(b))))
-    mean = float(np.mean([r.mu_all for r in a]) - np.mean([r.mu_all for r in b]))
-    return _estimate(_mus(a) - _mus(b), mean)
+    measure = measure or metric(*(runs for _, runs in parts))
+    drawn = np.zeros((DRAWS, len(seeds)))
+    mean = 0.0
+    for weight, runs in parts:
+        by = {r.run.seed: r for r in runs}
+        drawn += weight * np.stack([_drawn(by[seed], measure) for seed in seeds], 1)
+        mean += weight * float(np.mean([score(by[seed], measure) for seed in seeds]))
+    return _interval(drawn, mean)
+
+
+def of_numbers(values: Sequence[float]) -> Estimate:
+    """A mean over seeds alone.
+
+    >>> of_numbers([1.0, 1.0, 1.0])
+    Estimate(mean=1.0, low=1.0, high=1.0, n=3)
+    """
+    drawn = np.tile(np.asarray(values, dtype=np.float64), (DRAWS, 1))
+    return _interval(drawn, float(np.mean(values)))
+
+
+def common(*groups: Sequence[Result]) -> list[int]:
+    """The seeds that all groups have."""
+    return sorted(set.intersection(*({r.run.seed for r in runs} for runs in groups)))
 
 
 def p_value(ours: Sequence[Result], theirs: Sequence[Result]) -> float | None:
-    """Of a paired t-test over the seeds both have; None with fewer than three."""
-    pairs = paired(ours, theirs)
-    if len(pairs) < 3:
+    """Of a paired t-test over the seeds both have; None with too few."""
+    seeds, measure = common(ours, theirs), metric(ours, theirs)
+    if len(seeds) < ENOUGH:
         return None
-    d = np.array(scores([a for a, _ in pairs])) - np.array(scores([b for _, b in pairs]))
+    a, b = ({r.run.seed: score(r, measure) for r in runs} for runs in (ours, theirs))
+    d = np.array([a[seed] - b[seed] for seed in seeds])
     spread = float(np.std(d, ddof=1))
     if spread == 0:
         return 1.0 if not d.any() else 0.0
@@ -114,57 +159,67 @@ def holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def paired(ours: Sequence[Result], theirs: Sequence[Result]) -> list[tuple[Result, Result]]:
-    """Runs of equal seed."""
-    other = {result.run.seed: result for result in theirs}
-    return [(r, other[r.run.seed]) for r in ours if r.run.seed in other]
+def _estimate(results: Sequence[Result], measure: str) -> Estimate:
+    drawn = np.stack([_drawn(r, measure) for r in results], 1)
+    return _interval(drawn, float(np.mean([score(r, measure) for r in results])))
 
 
-def scores(results: Sequence[Result]) -> list[float]:
-    """Ω_all of each run, or μ_all of each if one of them has no Offline."""
-    omegas = [r.omega_all for r in results]
-    known = [value for value in omegas if value is not None]
-    return known if len(known) == len(results) else [r.mu_all for r in results]
-
-
-def _estimate(drawn: Floats, mean: float) -> Estimate:
+def _interval(drawn: Floats, mean: float) -> Estimate:
     """``drawn`` [draws, runs] holds the figure of each run under each weighting of videos."""
     draws, n = drawn.shape
     centre = drawn.mean(1)
     if n > 1:
-        random = np.random.default_rng(1)
-        counts = random.multinomial(n, np.full(n, 1 / n), size=draws)
-        resampled = (drawn * counts).sum(1) / n
-        centre = centre + math.sqrt(n / (n - 1)) * (resampled - centre)
+        error = drawn.std(1, ddof=1) / math.sqrt(n)
+        centre = centre + np.random.default_rng(1).standard_t(n - 1, size=draws) * error
     low, high = np.quantile(centre, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(mean, float(low), float(high), n)
 
 
-def _mus(results: Sequence[Result]) -> Floats:
-    return np.asarray(_curves([[event.by_video for event in r.events] for r in results]).mean(2))
+class _Same:
+    """A run as a key: results are compared by identity, for comparing their counts is slow."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result  # kept alive, so that no other one gets its identity
+
+    def __hash__(self) -> int:
+        return id(self.result)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.result is other.result
 
 
-def _omegas(results: Sequence[Result]) -> Floats | None:
-    if any(not r.offline for r in results):
-        return None
-    ours = _curves([[event.by_video for event in r.events] for r in results])
-    bounds = _curves([[bound.by_video for bound in r.offline] for r in results])
-    return np.asarray((ours / np.maximum(bounds, 1e-9)).mean(2))
+def _drawn(result: Result, measure: str) -> Floats:
+    """The figure of one run under each weighting of videos [draws]."""
+    mus, omegas = _curve(_Same(result))
+    return np.asarray(omegas if measure == "omega" else mus, dtype=np.float64)
 
 
-def _curves(counts: Sequence[Sequence[list[list[int]]]]) -> Floats:
-    """α [draws, runs, events] under random weights of the test videos."""
-    ids = sorted({row[0] for run in counts for event in run for row in event})
-    place = {video: i for i, video in enumerate(ids)}
-    right = np.zeros((len(counts), len(counts[0]), len(ids)))
-    total = np.zeros_like(right)
-    for s, run in enumerate(counts):
-        for t, event in enumerate(run):
-            for video, hits, frames in event:
-                right[s, t, place[video]] = hits
-                total[s, t, place[video]] = frames
-    # one fixed random stream: every learner of a comparison meets the same weights
-    weights = np.random.default_rng(0).exponential(size=(DRAWS, len(ids)))
-    shape = (DRAWS, *right.shape[:2])
-    flat = [(weights @ part.reshape(-1, len(ids)).T).reshape(shape) for part in (right, total)]
-    return np.asarray(flat[0] / np.maximum(flat[1], 1e-12))
+@lru_cache(maxsize=8192)
+def _curve(key: _Same) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """(μ_all, Ω_all) [draws] each; without Offline the second is not a number."""
+    alpha = _accuracies([event.by_video for event in key.result.events])
+    bounds = _accuracies([bound.by_video for bound in key.result.offline])
+    omegas = np.full(DRAWS, np.nan)
+    if bounds.shape == alpha.shape:
+        omegas = (alpha / np.maximum(bounds, 1e-9)).mean(1)
+    return alpha.mean(1).astype(np.float32), omegas.astype(np.float32)
+
+
+def _accuracies(events: Sequence[Sequence[Sequence[int]]]) -> Floats:
+    """α [draws, events] under random weights of the test videos; rows: video, right, frames."""
+    place = {v: i for i, v in enumerate(sorted({row[0] for event in events for row in event}))}
+    counts = np.zeros((2, len(events), len(place)))
+    for t, event in enumerate(events):
+        for video, hits, frames in event:
+            counts[:, t, place[video]] = hits, frames
+    if not place:
+        return np.empty((DRAWS, 0))
+    weights = np.stack([_weights(video) for video in place], 1)
+    right, total = (weights @ part.T for part in counts)
+    return np.asarray(right / np.maximum(total, 1e-12))
+
+
+@lru_cache(maxsize=8192)
+def _weights(video: int) -> Floats:
+    """Of one test video [draws]: its own fixed random stream, so that everybody meets the same."""
+    return np.random.default_rng([0, video % 2**63]).exponential(size=DRAWS)

@@ -1,12 +1,16 @@
-"""How figures look: one colour per learner everywhere, thin axes, files without dates."""
+"""How figures look: a colour and marker per learner everywhere, thin axes, no dates in files."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from PIL import Image
+
+from verse.reports.cells import is_verse
 from verse.types import MissingExtra
 
 try:
@@ -17,11 +21,27 @@ except ModuleNotFoundError as error:
     raise MissingExtra("matplotlib", "report") from error
 
 
-# VERSE and its variants are warm, Offline is dark grey, rivals are cool.
-_VERSE = ("#c8102e", "#f0780a", "#e0489a", "#8c1d40")
-_RIVALS = ("#1f6fb4", "#2a9d8f", "#6a4c93", "#4cb0e0", "#7a9a01", "#34495e", "#b8860b", "#00695c")
-OTHER = "#c4c8cc"
-BOUND = "#444444"
+class Look(NamedTuple):
+    """Of a line: its marker tells it apart where colours do not."""
+
+    colour: str
+    marker: str
+
+
+# Colours of Okabe and Ito and of Tol, which people with colour blindness can tell apart: VERSE and
+# its variants are warm, rivals are cool.
+_VERSE = (Look("#d55e00", "o"), Look("#e69f00", "s"), Look("#cc79a7", "D"), Look("#882255", "P"))
+_RIVALS = (Look("#0072b2", "^"), Look("#009e73", "v"), Look("#56b4e9", "<"), Look("#332288", ">"),
+           Look("#999933", "X"), Look("#44aa99", "d"), Look("#000000", "*"),
+           Look("#88ccee", "h"))  # fmt: skip
+OTHER = "#c9cdd1"
+BOUND = "#3b3f44"
+PLAIN = "#7fa6c9"
+VARIANT = "#e69f00"
+ORDERS = {"iid": Look("#0072b2", "o"), "class-iid": Look("#009e73", "s"),
+          "instance": Look("#e69f00", "^"), "class-instance": Look("#d55e00", "D")}  # fmt: skip
+LEVELS = ("#0072b2", "#56b4e9", "#e69f00", "#d55e00")
+VERDICTS = {"first": "#0072b2", "tied": "#8a9299", "undecided": "#c9cdd1", "loss": "#d55e00"}
 
 RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -42,31 +62,44 @@ RC: dict[Any, Any] = {
 }
 
 
-def colours(learners: Sequence[str]) -> dict[str, str]:
-    """Learner → colour, in the order given: the first rivals get colours, the rest are grey."""
-    verses = [name for name in learners if name.startswith("verse")]
-    rivals = [name for name in learners if not name.startswith("verse")]
-    found = {name: _VERSE[i % len(_VERSE)] for i, name in enumerate(sorted(verses, key=len))}
-    return found | {
-        name: _RIVALS[i] if i < len(_RIVALS) else OTHER for i, name in enumerate(rivals)
-    }
+def looks(learners: Sequence[str]) -> dict[str, Look]:
+    """Learner → look, in the order given; rivals beyond the colours there are have none."""
+    verses = sorted(filter(is_verse, learners), key=len)
+    rivals = [name for name in learners if not is_verse(name)]
+    found = {name: _VERSE[i % len(_VERSE)] for i, name in enumerate(verses)}
+    return found | dict(zip(rivals, _RIVALS, strict=False))
 
 
-def panels(count: int, height: float, *, share: bool = True) -> tuple[Figure, list[Axes]]:
-    """A row of panels, two rows from three on when they are wide."""
-    figure = Figure(figsize=(max(5.2, 3.3 * count), height), dpi=150, layout="constrained")
-    grid = figure.subplots(1, count, sharey=share, squeeze=False)
+def shade(learner: str) -> str:
+    """Of a bar or a dot among many."""
+    return _VERSE[0].colour if learner == "verse" else VARIANT if is_verse(learner) else PLAIN
+
+
+def panels(
+    count: int, height: float, *, share: bool = True, width: float = 3.3, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """A row of panels, or several; ``height`` is one row's."""
+    columns = -(-count // rows)
+    size = (max(5.2, width * columns), height * -(-count // columns))
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    grid = figure.subplots(-(-count // columns), columns, sharey=share, squeeze=False)
     axes = list(grid.ravel())
-    for axis in axes:
+    for axis in axes[count:]:
+        figure.delaxes(axis)
+    for axis in axes[:count]:
         axis.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    return figure, axes[:count]
 
 
 def save(figure: Figure, folder: Path, name: str) -> str:
     """PNG and SVG; the same figure gives the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-    figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", metadata={"Software": None})
+    with Image.open(drawn) as image:  # 256 colours are plenty for lines and make files small
+        few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    few.save(folder / f"{name}.png", optimize=True)
     return name
 
 

@@ -12,6 +12,7 @@ _TEX = {
     "μ": r"$\mu$", "α": r"$\alpha$", "λ": r"$\lambda$", "γ": r"$\gamma$", "≈": r"$\approx$",
     "≫": r"$\gg$", "≤": r"$\leq$", "ζ": r"$\zeta$", "θ": r"$\theta$", "Φ": r"$\Phi$",
     "−": "$-$", "–": "--", "✓": r"\checkmark", "✗": r"$\times$", "ᶠ": r"$^{f}$", "…": r"\ldots",
+    "β": r"$\beta$", "≥": r"$\geq$", "→": r"$\to$", "·": r"$\cdot$", "<": "$<$", ">": "$>$",
     "{": r"\{", "}": r"\}",
 }  # fmt: skip
 
@@ -40,10 +41,13 @@ class Table:
     rows: list[list[Text]]
     note: str = ""
     records: list[dict[str, Any]] = field(default_factory=list)
+    prose: bool = False
+    """Cells hold sentences: let them wrap, from the left."""
 
     def markdown(self) -> str:
         """As a Markdown table."""
-        lines = [_line(self.head), "|:--|" + "--:|" * (len(self.head) - 1)]
+        side = ":--|" if self.prose else "--:|"
+        lines = [_line(self.head), "|:--|" + side * (len(self.head) - 1)]
         lines += [
             _line([f"**{cell.text}**" if cell.bold else cell.text for cell in row])
             for row in self.rows
@@ -75,7 +79,7 @@ class Table:
             r"\centering",
             rf"\caption{{{tex(self.title)}. {tex(self.note)}}}",
             rf"\label{{tab:{self.name}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}",
+            rf"\begin{{tabular}}{{{self._columns()}}}",
             r"\toprule",
             " & ".join(tex(cell) for cell in self.head) + r" \\",
             r"\midrule",
@@ -85,6 +89,11 @@ class Table:
             r"\end{table}",
         ]
         return "\n".join(lines) + "\n"
+
+    def _columns(self) -> str:
+        if not self.prose:
+            return "l" + "r" * (len(self.head) - 1)
+        return rf"p{{{0.9 / len(self.head):.2f}\linewidth}}" * len(self.head)
 
 
 def _line(cells: list[str]) -> str:

@@ -1,0 +1,161 @@
+"""Claims of the paper: confirmed, refuted or undecided by what the store holds, nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.reports.made import made
+from verse import streams
+from verse.experiments.result import Result
+from verse.experiments.store import Store
+from verse.reports import ablations, claims, losses, verdicts
+from verse.reports.cells import Sorted
+from verse.reports.claims import Claim
+from verse.types import BadState
+
+NOISE = (0.0, 0.01, -0.01)
+
+
+def sweep(name: str, shares: dict[object, float], seeds: int = 3, **record: object) -> list[Result]:
+    """VERSE in all orderings with one setting turned: value → the share that is right."""
+    return [
+        made("verse", seed, [share + NOISE[seed]] * 12, order=order,
+             settings={name: value}, **record)
+        for value, share in shares.items()
+        for seed in range(seeds)
+        for order in streams.names()
+    ]  # fmt: skip
+
+
+def judged(results: list[Result], curves: list[losses.Curve] | None = None) -> dict[str, Claim]:
+    found = Sorted(results, curves or [])
+    listed = claims.evaluate(found, verdicts.verdicts(found), ablations.find(found))
+    return {claim.name: claim for claim in listed}
+
+
+def test_without_runs_nothing_is_decided_and_what_is_missing_is_named(root: Path) -> None:
+    found = judged([made("ncm", 0, [1.0])])
+    assert len(found) == 14
+    for claim in found.values():
+        assert claim.verdict == "undecided"
+        assert claim.missing and claim.missing[0] in claim.why
+    for name in ("capacity", "lambda", "r", "ema", "policy"):
+        recipe = found[name].missing[0].removeprefix("verse compare ")
+        assert (root / recipe).is_file()
+
+
+@pytest.mark.parametrize(
+    ("shares", "verdict", "little"),
+    [
+        ({0.0: 0.790, 0.1: 0.78, 0.3: 0.80, 1.0: 0.7}, "confirmed", "confirmed"),
+        ({0.0: 0.70, 0.1: 0.78, 0.3: 0.80, 1.0: 0.7}, "confirmed", "refuted"),
+        ({0.0: 0.85, 0.1: 0.78, 0.3: 0.80, 1.0: 0.7}, "refuted", "confirmed"),
+        ({0.0: 0.70, 0.1: 0.80, 0.3: 0.80, 1.0: 0.7}, "undecided", "refuted"),
+    ],
+)
+def test_lambda(shares: dict[object, float], verdict: str, little: str) -> None:
+    found = judged(sweep("lam", shares))
+    assert (found["lambda"].verdict, found["distillation"].verdict) == (verdict, little)
+    assert len(found["lambda"].evidence) == 4
+    assert found["lambda"].figure.startswith("ablation-lam-verse-tabletop")
+
+
+def test_too_few_seeds_decide_nothing() -> None:
+    found = judged(sweep("lam", {0.0: 0.7, 0.3: 0.8}, seeds=2))["lambda"]
+    assert found.verdict == "undecided"
+    assert "2 of 3 common seeds" in found.why
+
+
+def test_r_is_judged_by_ordering() -> None:
+    found = judged(sweep("r", {0.0: 0.70, 0.05: 0.71, 0.4: 0.80, 0.5: 0.75}))
+    assert found["r"].verdict == found["r-more"].verdict == "confirmed"
+    assert found["r-instance"].verdict == "refuted"
+    assert [e.where for e in found["r-instance"].evidence] == ["instance"]
+    assert "fails in 1 of 1" in found["r-instance"].why
+
+
+def test_the_kinds_of_semantic_memory() -> None:
+    runs = sweep("lam", {0.0: 0.70})
+    for settings, share in (
+        ({}, {"iid": 0.80, "class-iid": 0.80, "instance": 0.80, "class-instance": 0.80}),
+        ({"gamma": 0.0}, dict.fromkeys(streams.names(), 0.75)),
+        ({"gamma": 0.0, "r": 1.0},
+         {"iid": 0.78, "class-iid": 0.78, "instance": 0.70, "class-instance": 0.70}),
+    ):  # fmt: skip
+        runs += [
+            made("verse", seed, [share[order] + NOISE[seed]] * 12, order=order, settings=settings)
+            for seed in range(3)
+            for order in streams.names()
+        ]
+    found = judged(runs)
+    for name in ("ema", "ema-copy", "ema-temporal"):
+        assert found[name].verdict == "confirmed", found[name].why
+    (gains,) = found["ema-temporal"].evidence
+    assert gains.estimate is not None
+    assert gains.estimate.mean == pytest.approx(0.10 - 0.02)
+
+
+def test_capacity_and_policy() -> None:
+    runs = []
+    for seed in range(3):
+        for order in streams.names():
+            for capacity, share in (("10", 0.6), ("20", 0.7), ("40", 0.8)):
+                result = made("verse", seed, [share + NOISE[seed]] * 12, order=order,
+                              capacity=capacity)  # fmt: skip
+                object.__setattr__(result, "capacity", int(capacity))
+                runs.append(result)
+            other = "class-balanced" if "instance" in order else "reservoir"
+            runs.append(made("verse", seed, [0.9] * 12, order=order, capacity="20", memory=other))
+    found = judged(runs)
+    assert found["capacity"].verdict == "confirmed"
+    assert found["policy"].verdict == "refuted"
+
+
+def test_first_in_all_cells_needs_all_cells() -> None:
+    cells = [
+        made(learner, seed, [share + NOISE[seed]] * 12, order=order)
+        for learner, share in (("verse", 0.9), ("la-maml", 0.8), ("c-maml", 0.7))
+        for seed in range(3)
+        for order in streams.names()
+    ]
+    found = judged(cells)
+    assert found["first"].verdict == "undecided"
+    assert "8 cells of 12" in found["first"].why
+    assert "+0.0008 to +0.0860" in found["first"].remark  # of the paper's own table
+    assert found["maml"].verdict == "confirmed"
+    worse = [made("ncm", seed, [0.95] * 12, order="iid") for seed in range(3)]
+    assert judged(cells + worse)["first"].verdict == "refuted"
+
+
+def test_losses_are_read_beside_their_runs(tmp_path: Path) -> None:
+    for seed in range(3):
+        result = made("verse", seed, [1.0])
+        result.save(tmp_path / f"run-{seed}.json")
+        values = [2.0] * 50 + [0.01] * 50
+        lines = [{"event": "learned", "position": i + 1, "learned": i + 1,
+                  "losses": {"loss_v": value, "loss": value * 2}}
+                 for i, value in enumerate(values)]  # fmt: skip
+        text = "\n".join(json.dumps(line) for line in [*lines, {"event": "finished"}])
+        (tmp_path / f"run-{seed}.jsonl").write_text(text)
+    curves = losses.read(tmp_path)
+    assert curves[0].ends("loss") == pytest.approx((4.0, 0.02))
+    found = judged([], curves)["losses"]
+    assert found.verdict == "confirmed", found.why
+    assert "L_v from 2.00 to 0.010" in found.evidence[0].what
+    (tmp_path / "run-0.jsonl").write_text("{}\n")
+    with pytest.raises(BadState, match="line 1"):
+        losses.read(tmp_path)
+
+
+def test_claims_of_real_runs_are_written_as_tables(store: Store) -> None:
+    found = Sorted(store.results())
+    listed = claims.evaluate(found, verdicts.verdicts(found), ablations.find(found))
+    assert {c.verdict for c in listed} <= {"confirmed", "refuted", "undecided"}
+    assert json.loads(json.dumps([c.record() for c in listed]))
+    table = claims.table(listed)
+    assert len(table.rows) == len(listed) and table.prose
+    evidence = claims.evidence_table(listed)
+    assert len(evidence.rows) == sum(len(c.evidence) for c in listed)

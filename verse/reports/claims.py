@@ -1,0 +1,287 @@
+"""What the paper claims, and what the finished runs say about it.
+
+A claim is a set of comparisons, each a paired difference that is positive where the claim is right.
+It is refuted where one of them lies below zero beyond chance, confirmed where all lie above, and
+undecided otherwise, with the runs that are missing or the comparisons that are too close.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from verse import streams
+from verse.reports import statistics
+from verse.reports.ablations import EMA_LEVELS, SYMBOLS, Ablation
+from verse.reports.cells import Bench, Results, Sorted, bench_of, orders_of
+from verse.reports.evidence import FAILS, HOLDS, MISSING, OPEN, Evidence, best, judged, pair
+from verse.reports.losses import Curve
+from verse.reports.paper import margins
+from verse.reports.statistics import ENOUGH, Estimate
+from verse.reports.tables import Table, Text
+
+TEMPORAL = ("instance", "class-instance")
+LITTLE = 0.02  # less is little: where a claim says so of a gain
+CELLS = 12  # three data sets in four orderings
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement with its comparisons on one data set."""
+
+    name: str
+    text: str
+    where: str
+    evidence: list[Evidence] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    figure: str = ""
+    remark: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Confirmed, refuted or undecided."""
+        outcomes = {e.outcome for e in self.evidence}
+        if FAILS in outcomes:
+            return "refuted"
+        return "confirmed" if outcomes == {HOLDS} and not self.missing else "undecided"
+
+    @property
+    def why(self) -> str:
+        """What decides it: the comparisons that fail, or what is open, or how many hold."""
+        failed = [e.text for e in self.evidence if e.outcome == FAILS]
+        if failed:
+            rest = f"; holds in {self._count(HOLDS)}" if self._count(HOLDS) else ""
+            return f"fails in {len(failed)} of {len(self.evidence)}: {'; '.join(failed)}{rest}"
+        parts = []
+        if self._count(HOLDS):
+            parts.append(f"holds in {self._count(HOLDS)} of {len(self.evidence)}")
+        close = [e.text for e in self.evidence if e.outcome == OPEN]
+        if close:
+            parts.append(f"too close in {len(close)}: {'; '.join(close)}")
+        lacking = [e.text for e in self.evidence if e.outcome == MISSING] + self.missing
+        if lacking:
+            parts.append(f"missing: {'; '.join(lacking)}")
+        return ". ".join(parts)
+
+    def _count(self, outcome: str) -> int:
+        return sum(e.outcome == outcome for e in self.evidence)
+
+    def record(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {
+            "claim": self.name, "text": self.text, "where": self.where, "verdict": self.verdict,
+            "why": self.why, "missing": self.missing, "figure": self.figure,
+            "remark": self.remark,
+            "evidence": [
+                {"where": e.where, "what": e.what, "measure": e.measure, "outcome": e.outcome}
+                | ({} if e.estimate is None else e.estimate._asdict())
+                for e in self.evidence
+            ],
+        }  # fmt: skip
+
+
+def evaluate(
+    found: Sorted, verdicts: Sequence[dict[str, Any]], ablations: Sequence[Ablation]
+) -> list[Claim]:
+    """Every claim, on every data set that has runs for it."""
+    of = {knob: [a for a in ablations if a.knob.name == knob and a.learner == "verse"]
+          for knob in ("capacity", "lam", "r", "ema", "policy")}  # fmt: skip
+    claims = [_first(verdicts, found)]
+    for name, text, knob, compare in TURNED:
+        recipe = f"recipes/ablation-{RECIPES.get(knob, knob)}.toml"
+        made = [_claim(name, text, a, shown) for a in of[knob] if (shown := compare(a))]
+        claims += made or [Claim(name, text, "–", missing=[f"verse compare {recipe}"])]
+    claims += _between(found, "maml", "VERSE beats look-ahead MAML in every ordering.",
+                       ("la-maml", "c-maml"), "mu", "maml")  # fmt: skip
+    claims += _between(found, "virtual-step", "The virtual step helps: VERSE beats itself with "
+                       "α = 0.", ("verse-no-virtual",), "omega", "omega")  # fmt: skip
+    return claims + _losses(found)
+
+
+def _claim(name: str, text: str, a: Ablation, evidence: list[Evidence]) -> Claim:
+    where = f"{a.bench.title}: {', '.join(dict.fromkeys(e.where for e in evidence))}"
+    return Claim(name, text, where, evidence, figure=a.name)
+
+
+def _larger(a: Ablation) -> list[Evidence]:
+    return [pair(a, order, max(by), min(by)) for order, by in a.runs.items()]
+
+
+def _little(a: Ablation) -> list[Evidence]:
+    """A gain below ``LITTLE`` is little: what is judged is how far below."""
+    listed = []
+    for order in a.runs:
+        gain = pair(a, order, 0.3, 0.0)
+        e = gain.estimate
+        if e is None:
+            listed.append(gain)
+            continue
+        rest = Estimate(LITTLE - e.mean, LITTLE - e.high, LITTLE - e.low, e.n)
+        listed.append(judged(order, f"{LITTLE} − gain", a.measure, rest))
+    return listed
+
+
+def _ema_most(a: Ablation) -> list[Evidence]:
+    """The gain over the teacher θ in temporal orderings minus that in the others."""
+    ema, theta = EMA_LEVELS[3], EMA_LEVELS[1]
+    there = [o for o, by in a.runs.items() if ema in by and theta in by]
+    sides = [[o for o in there if (o in TEMPORAL) == side] for side in (True, False)]
+    if len(there) < len(streams.names()):
+        return []
+    parts: list[tuple[float, Results]] = []
+    for sign, orders in zip((1.0, -1.0), sides, strict=True):
+        for order in orders:
+            share = sign / len(orders)
+            parts += [(share, a.runs[order][ema]), (-share, a.runs[order][theta])]
+    what = "gain in instance and class-instance − gain in iid and class-iid"
+    return [judged("all orderings", what, a.measure, statistics.contrast(parts, a.measure))]
+
+
+def _policy(a: Ablation) -> list[Evidence]:
+    return [best(a, order, "reservoir" if order in TEMPORAL else "class-balanced")
+            for order in a.runs]  # fmt: skip
+
+
+RECIPES = {"lam": "lambda"}
+Compare = Callable[[Ablation], list[Evidence]]
+TURNED: tuple[tuple[str, str, str, Compare], ...] = (
+    ("capacity", "A larger memory helps (largest − smallest).", "capacity", _larger),
+    ("lambda", "λ = 0.3 is best in every ordering.", "lam",
+     lambda a: [best(a, order, 0.3) for order in a.runs]),
+    ("distillation", f"Distillation alone adds little (λ = 0.3 against 0, less than {LITTLE}).",
+     "lam", _little),
+    ("r", "The acceptance rate r = 0.4 is best (but in instance ordering).", "r",
+     lambda a: [best(a, order, 0.4) for order in a.runs if order != "instance"]),
+    ("r-more", "r = 0.5 is worse than 0.4.", "r",
+     lambda a: [pair(a, order, 0.4, 0.5) for order in a.runs]),
+    ("r-instance", "r = 0 is best in instance ordering.", "r",
+     lambda a: [best(a, order, 0.0) for order in a.runs if order == "instance"]),
+    ("ema", "A semantic memory by moving average is a better teacher than θ itself.", "ema",
+     lambda a: [pair(a, order, EMA_LEVELS[3], EMA_LEVELS[1]) for order in a.runs]),
+    ("ema-copy", "Without averaging (a hard copy, γ = 0) temporal orderings degrade.", "ema",
+     lambda a: [pair(a, o, EMA_LEVELS[3], EMA_LEVELS[2]) for o in a.runs if o in TEMPORAL]),
+    ("ema-temporal", "The moving average matters most in temporal orderings.", "ema", _ema_most),
+    ("policy", "Reservoir is best for instance and class-instance, class-balanced for iid and "
+     "class-iid.", "policy", _policy),
+)  # fmt: skip
+
+
+def _first(verdicts: Sequence[dict[str, Any]], found: Sorted) -> Claim:
+    """In all cells of the backbone with the most of them."""
+    ours = [v for v in verdicts if v["learner"] == "verse"]
+    counts = {b: sum(v["backbone"] == b for v in ours) for b in {v["backbone"] for v in ours}}
+    backbone = max(sorted(counts), key=counts.__getitem__, default="")
+    outcomes = {"first": HOLDS, "loss": FAILS, "tied": OPEN, "undecided": MISSING}
+    evidence, missing = [], []
+    for v in (v for v in ours if v["backbone"] == backbone):
+        where = f"{v['dataset']} {v['order']}"
+        e = None if v["verdict"] == "undecided" else Estimate(
+            v["lead_mean"], v["lead_low"], v["lead_high"], v["n"])  # fmt: skip
+        what = f"VERSE − {v['rival']}"
+        if e is None:
+            what += f": {v['n']} of {ENOUGH} common seeds"
+        evidence.append(Evidence(where, what, v["measure"], e, outcomes[v["verdict"]]))
+        if v["not_compared"] and v["verdict"] == "first":
+            missing.append(f"{where}: too few seeds of {', '.join(v['not_compared'])}")
+    if len(evidence) < CELLS:
+        missing.append(f"{CELLS - len(evidence)} cells of {CELLS}: verse compare "
+                       "recipes/omega-{eth80,gtsrb,icub}.toml")  # fmt: skip
+    low, high = margins()
+    remark = f"In the paper its margins on its own data sets are {low:+.4f} to {high:+.4f}."
+    sets = ", ".join(dict.fromkeys(b.title for b in found.benches if b.backbone == backbone))
+    text = f"VERSE is first in every cell (in the paper: in all {CELLS})."
+    figure = "leads" if evidence else ""
+    return Claim("first", text, sets or "–", evidence, missing, figure, remark)
+
+
+def _between(
+    found: Sorted, name: str, text: str, rivals: Sequence[str], measure: str, figure: str
+) -> list[Claim]:
+    """VERSE against other rows of the main tables."""
+    claims = []
+    for bench in found.benches:
+        cells = found.main(bench)
+        there = [rival for rival in rivals if rival in cells]
+        if "verse" not in cells or not there:
+            continue
+        evidence = []
+        for order in orders_of({n: cells[n] for n in ("verse", *there)}):
+            for rival in there:
+                ours, theirs = (cells[n].get(order, []) for n in ("verse", rival))
+                used = "mu" if measure == "mu" else statistics.metric(ours, theirs)
+                lead = statistics.difference(ours, theirs, used) if ours and theirs else None
+                evidence.append(judged(order, f"VERSE − {rival}", used, lead))
+        claims.append(Claim(name, text, bench.title, evidence, figure=f"{figure}-{bench.slug}"))
+    lacking = [f"{', '.join(rivals)}: verse compare recipes/omega-eth80.toml"]
+    return claims or [Claim(name, text, "–", missing=lacking)]
+
+
+def _losses(found: Sorted) -> list[Claim]:
+    """Both losses fall, and at the end lie below a tenth of what guessing costs, ln K."""
+    text = ("Both losses, of the virtual and of the global step, approach zero (at the end below "
+            "a tenth of ln K, what guessing among K classes costs).")  # fmt: skip
+    groups: dict[Bench, list[Curve]] = {}
+    for curve in found.losses:
+        if curve.result.run.learner == "verse" and {"loss_v", "loss"} <= set(curve.losses):
+            groups.setdefault(bench_of(curve.result), []).append(curve)
+    claims = []
+    for bench, curves in groups.items():
+        evidence = [e for order in streams.names() for e in _falls(order, curves)]
+        claims.append(Claim("losses", text, bench.title, evidence, figure=f"losses-{bench.slug}"))
+    command = "verse run DATASET --out NAME.json --track jsonl:NAME.jsonl, in results/losses"
+    return claims or [Claim("losses", text, "–", missing=[command])]
+
+
+def _falls(order: str, curves: Iterable[Curve]) -> list[Evidence]:
+    there = [c for c in curves if c.result.run.order == order]
+    if not there:
+        return []
+    guess = math.log(len(there[0].result.classes))
+    listed = []
+    for name, symbol in (("loss_v", "L_v"), ("loss", "L")):
+        first, last = (statistics.of_numbers([c.ends(name)[end] for c in there]) for end in (0, 1))
+        rest = Estimate(guess / 10 - last.mean, guess / 10 - last.high, guess / 10 - last.low,
+                        last.n)  # fmt: skip
+        what = f"ln K / 10 − {symbol} ({symbol} from {first.mean:.2f} to {last.mean:.3f})"
+        listed.append(judged(order, what, "loss", rest))
+    return listed
+
+
+def table(claims: Sequence[Claim]) -> Table:
+    """One row for each claim and data set."""
+    rows = [
+        [Text(c.text), Text(c.where), Text(c.verdict, c.verdict != "undecided"),
+         Text(" ".join(filter(None, (c.why, c.remark))))]
+        for c in claims
+    ]  # fmt: skip
+    note = (
+        "Every comparison is a paired difference on common seeds with its 95 % interval, positive "
+        "where the claim is right. Confirmed: all of them lie above zero. Refuted: at least one "
+        f"lies below. Undecided: the rest, or fewer than {ENOUGH} seeds."
+    )
+    return Table("claims", "Confirmed or refuted", ["claim", "where", "verdict", "figures"], rows,
+                 note, [{k: v for k, v in c.record().items() if k != "evidence"} for c in claims],
+                 prose=True)  # fmt: skip
+
+
+def evidence_table(claims: Sequence[Claim]) -> Table:
+    """One row for each comparison."""
+    rows, records = [], []
+    for c in claims:
+        for e in c.evidence:
+            estimate = e.estimate
+            cells = ["–"] * 3 if estimate is None else [
+                f"{estimate.mean:+.4f}", f"{estimate.low:+.4f} … {estimate.high:+.4f}",
+                str(estimate.n)]  # fmt: skip
+            symbol = SYMBOLS.get(e.measure, e.measure)
+            data = c.where.partition(":")[0] if c.name != "first" else ""
+            rows.append([Text(t) for t in (c.name, data, e.where, e.what, symbol, *cells,
+                                           e.outcome)])  # fmt: skip
+            records.append({"claim": c.name, "data": data, "where": e.where, "what": e.what,
+                            "measure": e.measure, "outcome": e.outcome}
+                           | ({} if estimate is None else estimate._asdict()))  # fmt: skip
+    head = ["claim", "data set", "where", "compared", "measure", "difference", "95 % interval",
+            "seeds", "outcome"]  # fmt: skip
+    return Table("claims-evidence", "The comparisons behind them", head, rows, "", records)

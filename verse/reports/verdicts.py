@@ -1,0 +1,97 @@
+"""VERSE and its variants against the best rival of every cell: first, tied, or a loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from verse.reports import statistics
+from verse.reports.cells import Bench, Cells, Sorted, competes, is_verse, orders_of
+from verse.reports.statistics import ENOUGH, Estimate
+from verse.reports.tables import Table, Text
+
+
+def verdicts(found: Sorted) -> list[dict[str, Any]]:
+    """One record for each cell of VERSE and of each variant, with Holm's correction over cells."""
+    listed: list[dict[str, Any]] = []
+    for bench in found.benches:
+        cells = found.main(bench)
+        for order in orders_of(cells):
+            for name in (n for n in cells if is_verse(n) and order in cells[n]):
+                record = _verdict(bench, order, name, cells)
+                if record is not None:
+                    listed.append(record)
+    for name in {record["learner"] for record in listed}:
+        tested = [r for r in listed if r["learner"] == name and r["p"] is not None]
+        for record, p in zip(tested, statistics.holm([r["p"] for r in tested]), strict=True):
+            record["p_holm"] = p
+    return listed
+
+
+def leads(cells: Cells, order: str, name: str) -> dict[str, Estimate | None]:
+    """Rival → paired lead of ``name`` over it; rivals are streaming methods but VERSE's kind."""
+    rivals = [n for n, by in cells.items() if order in by and competes(n) and not is_verse(n)]
+    ours = cells[name][order]
+    measure = statistics.metric(ours, *(cells[rival][order] for rival in rivals))
+    return {r: statistics.difference(ours, cells[r][order], measure) for r in rivals}
+
+
+def _verdict(bench: Bench, order: str, name: str, cells: Cells) -> dict[str, Any] | None:
+    """Who is the best rival: the one over which the lead is smallest, on the seeds both have.
+
+    Rivals with too few common seeds are named, not compared, unless there are no others. The choice
+    is made by the same runs as the test: it makes being first harder, never easier.
+    """
+    found = leads(cells, order, name)
+    known = {rival: lead for rival, lead in found.items() if lead is not None}
+    sure = {rival: lead for rival, lead in known.items() if lead.enough}
+    if not found:
+        return None
+    among = sure or known
+    rival = min(among, key=lambda r: among[r].mean) if among else next(iter(found))
+    lead = among.get(rival)
+    verdict = "undecided"
+    if lead is not None and lead.enough:
+        open_ = [r for r, other in sure.items() if not other.low > 0]
+        verdict = "loss" if lead.high < 0 else "tied" if open_ else "first"
+    ours, theirs = cells[name][order], cells[rival][order]
+    return {
+        "dataset": bench.dataset,
+        "backbone": bench.backbone,
+        "order": order,
+        "learner": name,
+        "rival": rival,
+        "lead_mean": None if lead is None else lead.mean,
+        "lead_low": None if lead is None else lead.low,
+        "lead_high": None if lead is None else lead.high,
+        "n": 0 if lead is None else lead.n,
+        "p": statistics.p_value(ours, theirs),
+        "p_holm": None,
+        "verdict": verdict,
+        "measure": statistics.metric(*(by[order] for by in cells.values() if order in by)),
+        "rivals": len(sure),
+        "not_compared": sorted(set(found) - set(sure)),
+        "bench": bench.slug,
+    }
+
+
+def table(listed: list[dict[str, Any]]) -> Table:
+    """The verdicts for people."""
+    head = ["learner", "data set", "backbone", "ordering", "best rival", "lead", "95 % interval",
+            "seeds", "p (Holm)", "verdict"]  # fmt: skip
+    rows = []
+    for r in sorted(listed, key=lambda r: (r["learner"] != "verse", r["learner"])):
+        lead, p = r["lead_mean"], r["p_holm"]
+        interval = "–" if lead is None else f"{r['lead_low']:+.3f} … {r['lead_high']:+.3f}"
+        cells = [r["learner"], r["dataset"], r["backbone"], r["order"], r["rival"],
+                 "–" if lead is None else f"{lead:+.3f}", interval, str(r["n"]),
+                 "–" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"]  # fmt: skip
+        rows.append([*map(Text, cells), Text(r["verdict"], r["verdict"] == "first")])
+    note = (
+        "Lead in Ω_all (μ_all where somebody has no Offline) over the best streaming method that "
+        "is no variant of VERSE: the one over which the lead is smallest on the seeds both have. "
+        "First: the paired interval of the lead excludes zero, for this rival and all others; "
+        "loss: it excludes zero on the other side; tied: neither; undecided: fewer than "
+        f"{ENOUGH} seeds in common. p: paired t-test over seeds, corrected by Holm over all cells "
+        "of the learner; unlike the interval it takes the test videos as given."
+    )
+    return Table("verdicts", "VERSE against the best rival", head, rows, note, listed)
