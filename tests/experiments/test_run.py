@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,12 @@ from verse.types import BadSetting
 def test_the_identity_does_not_change() -> None:
     # stored results are found by it: a change here is a new VERSION
     assert Run("tabletop").id == Run("tabletop", memory="reservoir", settings={}).id
+
+
+def test_stored_results_keep_their_identity(root: Path) -> None:
+    files = sorted((root / "results").rglob("*.json"))
+    stored = {f: json.loads(f.read_text(encoding="utf-8")) for f in files if len(f.stem) == 16}
+    assert {f.stem for f in stored} == {Run.load(d["spec"]).id for d in stored.values()}
 
 
 def test_every_choice_changes_the_identity() -> None:
@@ -64,6 +71,13 @@ def test_memory_follows_the_paper_per_ordering() -> None:
         ({"settings": {"beta": "fast"}}, "beta is float, not 'fast'"),
         ({"settings": {"C": 1.5}}, "C is int, not 1.5"),
         ({"settings": {"C": True}}, "C is int, not True"),
+        ({"settings": {"clip": "much"}}, "clip is None or float, not 'much'"),
+        ({"settings": {"beta": 0}}, "verse: beta must be > 0, not 0.0"),
+        ({"settings": {"gamma": "1.5"}}, r"gamma must be in \[0, 1\], not 1.5"),
+        ({"settings": {"r": "nan"}}, r"r must be in \[0, 1\], not nan"),
+        ({"settings": {"clip": -1}}, "clip must be > 0 or None, not -1.0"),
+        ({"settings": {"predict_with": "psi"}}, "predict_with must be theta or phi, not 'psi'"),
+        ({"learner": "mas", "settings": {"trigger": "every:0"}}, "trigger must be like every:100"),
     ],
 )
 def test_what_makes_no_sense_is_refused(given: dict[str, Any], message: str) -> None:

@@ -1,68 +1,71 @@
-"""A learner's settings from text or a recipe, bound against its constructor's signature."""
+"""A learner's settings from text or a recipe, bound against the schema of its constructor."""
 
 from __future__ import annotations
 
-import difflib
-import inspect
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 from verse import learners
+from verse.learners.allowed import JSON_NAMES, Property, keeps, kinds, refuse_unknown, rule
 from verse.types import BadSetting
 
 Value = str | int | float | bool | None
 _WORDS: dict[str, Value] = {"none": None, "null": None, "true": True, "false": False}
+_PYTHON = {word: "None" if kind is NoneType else kind.__name__ for kind, word in JSON_NAMES.items()}
 
 
 def bind(learner: str, given: Mapping[str, Any]) -> dict[str, Value]:
-    """The settings with the types the constructor declares; an unknown one is an error.
+    """The settings with the types and in the ranges that the schema declares; an unknown one is an
+    error.
 
     >>> bind("verse", {"beta": "0.03", "clip": "none", "C": 8})
     {'C': 8, 'beta': 0.03, 'clip': None}
+    >>> bind("verse", {"gamma": 1.5})
+    Traceback (most recent call last):
+    verse.types.BadSetting: verse: gamma must be in [0, 1], not 1.5
     """
-    known = {key: p for key, p in learners.settings(learner).items() if key != "seed"}
-    for key in given:
-        if key == "seed":
-            raise BadSetting("the seed is not a setting: give it as seed (--seed)")
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f", did you mean {near[0]!r}?" if near else "."
-            raise BadSetting(f"{learner} has no setting {key!r}{hint} It has: {', '.join(known)}")
-    return {key: _typed(learner, known[key], given[key]) for key in sorted(given)}
+    known = {k: p for k, p in learners.schema(learner)["properties"].items() if k != "seed"}
+    if "seed" in given:
+        raise BadSetting("the seed is not a setting: give it as seed (--seed)")
+    refuse_unknown(learner, given, known)
+    bound = {key: _typed(learner, key, known[key], given[key]) for key in sorted(given)}
+    for key, value in bound.items():
+        if not keeps(known[key], value):
+            raise BadSetting(f"{learner}: {key} must be {rule(known[key])}, not {value!r}")
+    return bound
 
 
 def defaults(learner: str) -> dict[str, Value]:
     """The settings a learner has when none is given.
 
-    >>> defaults("ncm")
-    {}
+    >>> defaults("fine-tune")
+    {'lr': 0.01, 'clip': 1.0}
     """
     return {k: p.default for k, p in learners.settings(learner).items() if k != "seed"}
 
 
-def _typed(learner: str, parameter: inspect.Parameter, value: Any) -> Value:
-    kinds = {kind.strip() for kind in _declared(parameter).split("|")}
-    if isinstance(value, str) and "str" not in kinds:
+def _typed(learner: str, name: str, allowed: Property, value: Any) -> Any:
+    wanted = kinds(allowed)
+    if isinstance(value, str) and "string" not in wanted:
         value = _read(value)
-    if value is None and "None" in kinds:
+    if not wanted:
+        return value  # JSON has no word for it: the learner says
+    if value is None and "null" in wanted:
         return None
     if isinstance(value, bool):
-        if "bool" in kinds:
+        if "boolean" in wanted:
             return value
-    elif isinstance(value, int) and "int" in kinds:
+    elif isinstance(value, int) and "integer" in wanted:
         return value
-    elif isinstance(value, int | float) and "float" in kinds:
+    elif isinstance(value, int | float) and "number" in wanted:
         return float(value)
-    elif isinstance(value, str) and "str" in kinds:
-        return None if "None" in kinds and value.lower() == "none" else value
-    wanted = " or ".join(sorted(kinds))
-    raise BadSetting(f"{learner}: {parameter.name} is {wanted}, not {value!r}")
-
-
-def _declared(parameter: inspect.Parameter) -> str:
-    """The annotation as written (they are postponed, so they are text already)."""
-    annotation = parameter.annotation
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "str")
+    elif isinstance(value, str) and "string" in wanted:
+        return None if "null" in wanted and value.lower() == "none" else value
+    elif isinstance(value, list) and "array" in wanted:
+        return value
+    names = " or ".join(sorted(_PYTHON[kind] for kind in wanted))
+    raise BadSetting(f"{learner}: {name} is {names}, not {value!r}")
 
 
 def _read(text: str) -> Value:

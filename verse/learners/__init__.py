@@ -15,6 +15,7 @@ from typing import Any
 
 from verse.backbones.plastic import Plastic
 from verse.learners.agem import AGEM
+from verse.learners.allowed import refuse_unknown
 from verse.learners.base import Learner
 from verse.learners.basil import BaSiL
 from verse.learners.clser import CLSER
@@ -142,8 +143,8 @@ def settings(name: str) -> Mapping[str, inspect.Parameter]:
 def schema(name: str) -> dict[str, Any]:
     """The same as JSON schema, for the service, recipes and documentation alike.
 
-    >>> schema("verse")["properties"]["beta"]
-    {'type': 'number', 'default': 0.01}
+    >>> schema("verse")["properties"]["gamma"]["maximum"]
+    1
     """
     return _schema_of(name, _call(get(name)))
 
@@ -154,10 +155,5 @@ def _call(factory: Factory) -> Callable[..., Learner]:
 
 def build(name: str, F: Plastic, memory: Memory, **given: Any) -> Learner:
     """A learner by name; an unknown setting is an error that names the valid ones."""
-    known = settings(name)
-    for key in given:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f", did you mean {near[0]!r}?" if near else "."
-            raise BadSetting(f"{name} has no setting {key!r}{hint} It has: {', '.join(known)}")
+    refuse_unknown(name, given, settings(name))
     return _call(get(name))(F, memory, **given)

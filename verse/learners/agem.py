@@ -10,7 +10,8 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.kernels.projection import turn_from
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
+from verse.learners.setting import Clip, Draws, Rate
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 
@@ -53,15 +54,13 @@ class AGEM(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: float = 0.01,
-        C: int = 16,
-        clip: float | None = 1.0,
+        lr: Rate = 0.01,
+        C: Draws = 16,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(AGEM, locals())
         super().__init__(F, memory, seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(C >= 1, f"C must be ≥ 1, not {C}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.lr, self.C, self.clip = lr, C, clip
         self.memory: Memory = memory
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -10,8 +10,11 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.penalty import pulled, settle
 from verse.kernels.vector import Vector
-from verse.learners.base import Learner, require
-from verse.learners.trigger import Trigger
+from verse.learners.base import Learner
+from verse.learners.setting import Clip, Rate, about
+from verse.learners.trigger import Trigger, When
+
+PENALTIES = ("implicit", "explicit")
 
 
 class Anchored(Learner):
@@ -32,19 +35,14 @@ class Anchored(Learner):
         self,
         F: Plastic,
         *,
-        lam: float,
-        penalty: str,
-        trigger: str,
-        lr: float,
-        clip: float | None,
+        lam: Annotated[float, about("strength of the springs", least=0)],
+        penalty: Annotated[str, about("springs solved exactly, or by gradient", one_of=PENALTIES)],
+        trigger: When,
+        lr: Rate,
+        clip: Clip,
         seed: int,
     ) -> None:
         super().__init__(F, None, seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(lam >= 0, f"lam must be ≥ 0, not {lam}")
-        known = ("implicit", "explicit")
-        require(penalty in known, f"penalty {penalty!r}: use one of {', '.join(known)}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.lam, self.penalty, self.trigger, self.lr, self.clip = lam, penalty, trigger, lr, clip
         self.when = Trigger.parse(trigger)
         self.clock = Trigger.clock()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, final
 
 import torch
@@ -19,7 +19,10 @@ from verse.kernels.interrupts import deferred_interrupt
 from verse.kernels.randomness import Random
 from verse.kernels.vector import Vector
 from verse.learners import parts
+from verse.learners.allowed import keeps, rule
+from verse.learners.json_schema import properties
 from verse.learners.network import Net
+from verse.learners.setting import Seed
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.types import BadSetting, BadState, Refused
@@ -29,6 +32,22 @@ def require(condition: bool, message: str) -> None:
     """Validate a hyper-parameter at construction."""
     if not condition:
         raise BadSetting(message)
+
+
+def require_settings(make: Callable[..., object], given: Mapping[str, Any]) -> None:
+    """Validate all hyper-parameters by what the constructor's annotations say of them.
+
+    A constructor calls it first: ``require_settings(VERSE, locals())``.
+
+    >>> from verse.learners.setting import Rate
+    >>> def tune(*, lr: Rate) -> None:
+    ...     require_settings(tune, locals())
+    >>> tune(lr=-1)
+    Traceback (most recent call last):
+    verse.types.BadSetting: lr must be > 0, not -1
+    """
+    for name, allowed in properties(make).items():
+        require(keeps(allowed, given[name]), f"{name} must be {rule(allowed)}, not {given[name]!r}")
 
 
 class Learner(nn.Module):
@@ -44,9 +63,9 @@ class Learner(nn.Module):
     STATE: ClassVar[tuple[str, ...]] = ()
     ANSWERS_FROM_MEMORY: ClassVar[bool] = False  # does ``logits`` look into memory?
 
-    def __init__(self, F: Plastic, memory: Memory | None, *, seed: int) -> None:
+    def __init__(self, F: Plastic, memory: Memory | None, *, seed: Seed) -> None:
         super().__init__()
-        require(seed >= 0, f"seed must be ≥ 0, not {seed}")
+        require_settings(Learner, locals())
         self.F = F  # start weights θ₀, never changed: restarts begin from them
         self.F.requires_grad_(False)
         self.seed = seed

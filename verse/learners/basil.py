@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -11,7 +11,8 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy, ragged_mse
 from verse.learners.answers import FIELDS, answer_fields
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
+from verse.learners.setting import Clip, about
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.doubtful import Doubtful
@@ -65,19 +66,15 @@ class BaSiL(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: float = 0.01,
-        lam: float = 0.3,
-        by: str = "uncertainty",
-        C: int = 16,
-        clip: float | None = 1.0,
+        lr: Annotated[float, about("prior variance of a weight: how far it moves", above=0)] = 0.01,
+        lam: Annotated[float, about("weight of the stored answers", least=0)] = 0.3,
+        by: Annotated[str, about("which samples are replayed", one_of=CHOICES)] = "uncertainty",
+        C: Annotated[int, about("samples drawn from memory in a step", least=2)] = 16,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(BaSiL, locals())
         super().__init__(F, Doubtful.like(memory), seed=seed)
-        require(lr > 0, f"lr, the prior variance, must be > 0, not {lr}")
-        require(lam >= 0, f"lam must be ≥ 0, not {lam}")
-        require(by in CHOICES, f"by {by!r}: use one of {', '.join(CHOICES)}")
-        require(C >= 2, f"C must be ≥ 2, not {C}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.lr, self.lam, self.by, self.C, self.clip = lr, lam, by, C, clip
         self.memory: Memory
         self.precision = torch.zeros(0, F.head.d + 1, device=self.device)  # Λ

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import added, cross_entropy, mse, stacked
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
 from verse.learners.network import Net
+from verse.learners.setting import Clip, Draws, Rate, about, share
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.semantic import stochastic_ema
@@ -59,27 +60,19 @@ class CLSER(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: float = 0.01,
-        lam: float = 0.1,
-        plastic_rate: float = 0.9,
-        plastic_decay: float = 0.999,
-        stable_rate: float = 0.7,
-        stable_decay: float = 0.999,
-        C: int = 16,
-        clip: float | None = 1.0,
-        predict_with: str = "stable",
+        lr: Rate = 0.01,
+        lam: Annotated[float, about("weight of agreement with the copies", least=0)] = 0.1,
+        plastic_rate: Annotated[float, share("chance that the plastic copy follows a step")] = 0.9,
+        plastic_decay: Annotated[float, share("how much of the plastic copy stays then")] = 0.999,
+        stable_rate: Annotated[float, share("chance that the stable copy follows a step")] = 0.7,
+        stable_decay: Annotated[float, share("how much of the stable copy stays then")] = 0.999,
+        C: Draws = 16,
+        clip: Clip = 1.0,
+        predict_with: Annotated[str, about("which network answers", one_of=PREDICTORS)] = "stable",
         seed: int = 0,
     ) -> None:
+        require_settings(CLSER, locals())
         super().__init__(F, memory, seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(lam >= 0, f"lam must be ≥ 0, not {lam}")
-        unit = {"plastic_rate": plastic_rate, "plastic_decay": plastic_decay,
-                "stable_rate": stable_rate, "stable_decay": stable_decay}  # fmt: skip
-        for name, value in unit.items():
-            require(0 <= value <= 1, f"{name} must be in [0, 1], not {value}")
-        require(C >= 1, f"C must be ≥ 1, not {C}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
-        require(predict_with in PREDICTORS, f"predict_with {predict_with!r}: {PREDICTORS}")
         self.lr, self.lam, self.C, self.clip = lr, lam, C, clip
         self.plastic_rate, self.plastic_decay = plastic_rate, plastic_decay
         self.stable_rate, self.stable_decay = stable_rate, stable_decay

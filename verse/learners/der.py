@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -10,9 +10,12 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic, head_capacity
 from verse.kernels.losses import Loss, cross_entropy, ragged_mse, scaled, stacked
 from verse.learners.answers import FIELDS, answer_fields
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
+from verse.learners.setting import Clip, Draws, Rate, about
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
+
+LATER = ("ignore", "lowest")
 
 
 class DER(Learner):
@@ -54,21 +57,16 @@ class DER(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: float = 0.01,
-        alpha: float = 0.3,
-        beta: float = 0.0,
-        later: str = "lowest",
-        C: int = 16,
-        clip: float | None = 1.0,
+        lr: Rate = 0.01,
+        alpha: Annotated[float, about("weight of the stored answers", least=0)] = 0.3,
+        beta: Annotated[float, about("weight of the labels of a second draw", least=0)] = 0.0,
+        later: Annotated[str, about("old answers on later classes", one_of=LATER)] = "lowest",
+        C: Draws = 16,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(DER, locals())
         super().__init__(F, memory, seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(alpha >= 0, f"alpha must be ≥ 0, not {alpha}")
-        require(beta >= 0, f"beta must be ≥ 0, not {beta}")
-        require(later in ("ignore", "lowest"), f"later {later!r}: ignore or lowest")
-        require(C >= 1, f"C must be ≥ 1, not {C}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.lr, self.alpha, self.beta, self.later = lr, alpha, beta, later
         self.C, self.clip = C, clip
         self.memory: Memory = memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -11,7 +11,8 @@ from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.kernels.penalty import min_max
 from verse.learners.anchored import Anchored
-from verse.learners.base import require
+from verse.learners.base import require_settings
+from verse.learners.setting import about
 from verse.learners.traits import Traits
 from verse.learners.trigger import DEFAULT, task_based
 from verse.memory.base import Memory
@@ -51,17 +52,16 @@ class EWCPP(Anchored):
         memory: Memory | None = None,
         *,
         lam: float = 10.0,
-        a: float = 0.9,
-        window: int = 50,
+        a: Annotated[float, about("weight of the new window", above=0, most=1)] = 0.9,
+        window: Annotated[int, about("samples in a window", least=1)] = 50,
         penalty: str = "implicit",
         trigger: str = DEFAULT,
         lr: float = 0.01,
         clip: float | None = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(EWCPP, locals())
         super().__init__(F, lam=lam, penalty=penalty, trigger=trigger, lr=lr, clip=clip, seed=seed)
-        require(0 < a <= 1, f"a must be in (0, 1], not {a}")
-        require(window >= 1, f"window must be ≥ 1, not {window}")
         self.a, self.window = a, window
         self.fisher = self.zeros()
         self.squares = self.zeros()  # Σ g² of the open window

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
+from verse.learners.setting import Clip, Rate, about
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.prototypes import Prototypes
@@ -56,16 +57,14 @@ class ExStream(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: float = 0.01,
-        batch: int = 16,
-        clip: float | None = 1.0,
+        lr: Rate = 0.01,
+        batch: Annotated[int, about("prototypes in a batch of a pass over memory", least=1)] = 16,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(ExStream, locals())
         prototypes = Prototypes.like(memory)
         super().__init__(F, prototypes, seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(batch >= 1, f"batch must be ≥ 1, not {batch}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.lr, self.batch, self.clip = lr, batch, clip
         self.memory: Prototypes = prototypes
 

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
+from verse.learners.setting import Clip, Rate
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 
@@ -33,13 +34,12 @@ class FineTune(Learner):
         F: Plastic,
         memory: Memory | None = None,
         *,
-        lr: float = 0.01,
-        clip: float | None = 1.0,
+        lr: Rate = 0.01,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(FineTune, locals())
         super().__init__(F, None, seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.lr, self.clip = lr, clip
 
     def step(self, z: Tensor, y: int) -> None:

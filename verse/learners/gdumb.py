@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -13,8 +13,9 @@ from verse.kernels.interrupts import deferred_interrupt
 from verse.kernels.losses import added, cross_entropy, scaled
 from verse.kernels.mixing import cutmix
 from verse.kernels.randomness import Random
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require, require_settings
 from verse.learners.network import Net
+from verse.learners.setting import BatchSize, Clip, Momentum, WeightDecay, about, share
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.greedy_balanced import GreedyBalanced
@@ -81,23 +82,19 @@ class GDumb(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: float = 0.05,
-        lr_min: float = 0.0005,
-        momentum: float = 0.9,
-        weight_decay: float = 1e-6,
-        batch: int = 16,
-        passes: int = 64,
-        mix: float = 0.5,
-        clip: float | None = 10.0,
+        lr: Annotated[float, about("highest rate of the schedule", above=0)] = 0.05,
+        lr_min: Annotated[float, about("lowest rate of the schedule", above=0)] = 0.0005,
+        momentum: Momentum = 0.9,
+        weight_decay: WeightDecay = 1e-6,
+        batch: BatchSize = 16,
+        passes: Annotated[int, about("passes over memory in a training", least=1)] = 64,
+        mix: Annotated[float, share("chance that a batch is mixed by CutMix")] = 0.5,
+        clip: Clip = 10.0,
         seed: int = 0,
     ) -> None:
+        require_settings(GDumb, locals())
         super().__init__(F, GreedyBalanced.like(memory), seed=seed)
-        require(0 < lr_min <= lr, f"0 < lr_min ≤ lr, not {lr_min} and {lr}")
-        require(0 <= momentum < 1, f"momentum must be in [0, 1), not {momentum}")
-        require(weight_decay >= 0, f"weight_decay must be ≥ 0, not {weight_decay}")
-        require(batch >= 1 and passes >= 1, f"batch and passes must be ≥ 1: {batch}, {passes}")
-        require(0 <= mix <= 1, f"mix must be in [0, 1], not {mix}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
+        require(lr_min <= lr, f"lr_min must be ≤ lr, not {lr_min} and {lr}")
         self.lr, self.lr_min, self.momentum, self.weight_decay = lr, lr_min, momentum, weight_decay
         self.batch, self.passes, self.mix, self.clip = batch, passes, mix, clip
         self.memory: Memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -11,9 +11,10 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.kernels.projection import solver, turn_from_all
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
+from verse.learners.setting import Clip, Rate, about
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, Trigger
+from verse.learners.trigger import DEFAULT, Trigger, When
 from verse.memory.base import Memory
 
 
@@ -59,21 +60,17 @@ class GEM(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        margin: float = 0.5,
-        references: int = 10,
-        trigger: str = DEFAULT,
-        lr: float = 0.01,
-        C: int = 16,
-        clip: float | None = 1.0,
+        margin: Annotated[float, about("how far to turn beyond a right angle", least=0)] = 0.5,
+        references: Annotated[int, about("earlier stretches to respect, at most", least=1)] = 10,
+        trigger: When = DEFAULT,
+        lr: Rate = 0.01,
+        C: Annotated[int, about("samples drawn from each of these stretches", least=1)] = 16,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(GEM, locals())
         solver()  # before anything is learned: it may not be installed
         super().__init__(F, memory, seed=seed)
-        require(margin >= 0, f"margin must be ≥ 0, not {margin}")
-        require(references >= 1, f"references must be ≥ 1, not {references}")
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(C >= 1, f"C must be ≥ 1, not {C}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.margin, self.references, self.trigger = margin, references, trigger
         self.lr, self.C, self.clip = lr, C, clip
         self.memory: Memory = memory

@@ -11,9 +11,10 @@ from torch.nn.functional import normalize, one_hot
 from verse.backbones.outputs import UnitLength
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import binary_cross_entropy
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
+from verse.learners.setting import Clip, DrawsOrNone, Rate
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, Trigger
+from verse.learners.trigger import DEFAULT, Trigger, When
 from verse.memory.base import Memory
 from verse.memory.herding import Herding
 
@@ -65,16 +66,14 @@ class ICaRL(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: float = 0.01,
-        C: int = 16,
-        trigger: str = DEFAULT,
-        clip: float | None = 1.0,
+        lr: Rate = 0.01,
+        C: DrawsOrNone = 16,
+        trigger: When = DEFAULT,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(ICaRL, locals())
         super().__init__(F, Herding.like(memory), seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(C >= 0, f"C must be ≥ 0, not {C}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.lr, self.C, self.trigger, self.clip = lr, C, trigger, clip
         self.memory: Memory
         self.when = Trigger.parse(trigger)

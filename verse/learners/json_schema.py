@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
 
-_NAMES: dict[object, str] = {
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    str: "string",
-    type(None): "null",
-}
+from verse.learners.allowed import JSON_NAMES, Property
+
+_OWN = ("type", "anyOf", "default")  # said by every signature itself, never inherited
 
 
 def schema(title: str, make: Callable[..., object]) -> dict[str, Any]:
@@ -28,35 +25,71 @@ def schema(title: str, make: Callable[..., object]) -> dict[str, Any]:
     >>> document["description"]
     'Follow the gradient.'
     """
-    kinds = typing.get_type_hints(make.__init__ if inspect.isclass(make) else make)
-    keywords = [
-        parameter
-        for parameter in inspect.signature(make).parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    ]
+    known = {name: dict(allowed) for name, allowed in properties(make).items()}
     document: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": title,
         "description": (inspect.getdoc(make) or "").partition("\n")[0],
         "type": "object",
-        "properties": {p.name: _property(kinds[p.name], p.default) for p in keywords},
+        "properties": known,
         "additionalProperties": False,
     }
-    if needed := [p.name for p in keywords if p.default is p.empty]:
+    if needed := [name for name, allowed in known.items() if "default" not in allowed]:
         document["required"] = needed
     return document
 
 
-def _property(kind: object, default: object) -> dict[str, Any]:
-    document = _kind(kind)
-    if default is not inspect.Parameter.empty:
-        document["default"] = default
-    return document
+@functools.cache
+def properties(make: Callable[..., object]) -> dict[str, Property]:
+    """Keyword-only parameter → its schema.
+
+    What a signature does not say is inherited: from the constructor of the base class, or of the
+    learner that a function makes.
+    """
+    keywords = {
+        name: parameter
+        for name, parameter in inspect.signature(make).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    hints = _hints(make, keywords)
+    if inspect.isclass(make):
+        origin: Any = next(base for base in make.__mro__[1:] if "__init__" in vars(base))
+    else:
+        origin = hints.get("return")
+    written = inspect.isclass(origin) and inspect.isfunction(origin.__init__)
+    more = properties(origin) if written else {}
+    found = {}
+    for name, parameter in keywords.items():
+        guess = Any if parameter.default in (None, parameter.empty) else type(parameter.default)
+        own = _kind(hints.get(name, guess))
+        if parameter.default is not parameter.empty:
+            own["default"] = parameter.default
+        found[name] = own | {
+            key: value
+            for key, value in more.get(name, {}).items()
+            if key not in own and key not in _OWN
+        }
+    return found
 
 
-def _kind(kind: object) -> dict[str, Any]:
+def _hints(make: Callable[..., object], keywords: Iterable[str]) -> dict[str, object]:
+    """Annotations of these parameters and of the return value; none if one cannot be resolved."""
+    function = make.__init__ if inspect.isclass(make) else make
+    written = function.__annotations__
+    wanted = {name: written[name] for name in (*keywords, "return") if name in written}
+    holder = type("holder", (), {"__annotations__": wanted})
+    try:
+        return typing.get_type_hints(holder, function.__globals__, include_extras=True)
+    except NameError:
+        return {}
+
+
+def _kind(kind: object) -> Property:
     """An annotation as schema; what JSON has no word for may be anything."""
     origin, inside = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Annotated:
+        told = [_kind(inside[0]), *(part for part in inside[1:] if isinstance(part, dict))]
+        return {key: value for part in told for key, value in part.items()}
     if origin in (typing.Union, types.UnionType):
         parts = [_kind(part) for part in inside]
         if all(list(part) == ["type"] for part in parts):
@@ -66,4 +99,4 @@ def _kind(kind: object) -> dict[str, Any]:
         return {"enum": list(inside)}
     if origin in (tuple, list):
         return {"type": "array"}
-    return {"type": _NAMES[kind]} if kind in _NAMES else {}
+    return {"type": JSON_NAMES[kind]} if isinstance(kind, type) and kind in JSON_NAMES else {}

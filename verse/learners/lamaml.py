@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -10,7 +10,8 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.kernels.vector import Vector
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
+from verse.learners.setting import DrawsOrNone, about
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 
@@ -55,17 +56,14 @@ class LaMAML(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: float = 0.01,
-        eta: float = 0.25,
-        C: int = 16,
-        clip: float | None = 2.0,
+        lr: Annotated[float, about("start value of every rate", above=0)] = 0.01,
+        eta: Annotated[float, about("rate of the rates; 0: they stay", least=0)] = 0.25,
+        C: DrawsOrNone = 16,
+        clip: Annotated[float | None, about("bound on gradients; none: unbounded", above=0)] = 2.0,
         seed: int = 0,
     ) -> None:
+        require_settings(LaMAML, locals())
         super().__init__(F, memory, seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(eta >= 0, f"eta must be ≥ 0, not {eta}")
-        require(C >= 0, f"C must be ≥ 0, not {C}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.lr, self.eta, self.C, self.clip = lr, eta, C, clip
         self.memory: Memory = memory
         self.rates = Vector(self.theta.layout, self.device)

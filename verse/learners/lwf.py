@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -10,9 +10,10 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.distillation import softened
 from verse.kernels.losses import added, cross_entropy
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
+from verse.learners.setting import Clip, Rate, about
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, Trigger, task_based
+from verse.learners.trigger import DEFAULT, Trigger, When, task_based
 from verse.memory.base import Memory
 
 
@@ -46,18 +47,15 @@ class LwF(Learner):
         F: Plastic,
         memory: Memory | None = None,
         *,
-        alpha: float = 0.5,
-        T: float = 2.0,
-        trigger: str = DEFAULT,
-        lr: float = 0.01,
-        clip: float | None = 1.0,
+        alpha: Annotated[float, about("weight of the distillation", least=0)] = 0.5,
+        T: Annotated[float, about("temperature of the distillation", above=0)] = 2.0,
+        trigger: When = DEFAULT,
+        lr: Rate = 0.01,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(LwF, locals())
         super().__init__(F, None, seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(alpha >= 0, f"alpha must be ≥ 0, not {alpha}")
-        require(T > 0, f"T must be > 0, not {T}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.alpha, self.T, self.trigger, self.lr, self.clip = alpha, T, trigger, lr, clip
         self.when = Trigger.parse(trigger)
         self.clock = Trigger.clock()

@@ -10,6 +10,7 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.learners.anchored import Anchored
+from verse.learners.base import require_settings
 from verse.learners.traits import Traits
 from verse.learners.trigger import DEFAULT, task_based
 from verse.memory.base import Memory
@@ -65,6 +66,7 @@ class MAS(Anchored):
         clip: float | None = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(MAS, locals())
         super().__init__(F, lam=lam, penalty=penalty, trigger=trigger, lr=lr, clip=clip, seed=seed)
         self.sensitivity = self.zeros()  # Σ |∂ ‖F‖² / ∂θ| since the last trigger
         self.measured = 0  # samples in it

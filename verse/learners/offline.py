@@ -9,7 +9,8 @@ from torch import Tensor
 
 from verse.backbones.plastic import Plastic
 from verse.learners.base import Learner
-from verse.learners.training import Ints, Recipe, train_on
+from verse.learners.setting import BatchSize, Clip, Momentum, Rate, WeightDecay
+from verse.learners.training import Epochs, Ints, MaxEpochs, Recipe, train_on
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.everything import Everything
@@ -50,18 +51,21 @@ class Offline(Learner):
         F: Plastic,
         memory: Memory | None = None,
         *,
-        lr: float = 0.01,
-        momentum: float = 0.9,
-        weight_decay: float = 1e-4,
-        batch: int = 256,
-        epochs: int = 10,
-        max_epochs: int = 60,
-        clip: float | None = 1.0,
+        lr: Rate = 0.01,
+        momentum: Momentum = 0.9,
+        weight_decay: WeightDecay = 1e-4,
+        batch: BatchSize = 256,
+        epochs: Epochs = 10,
+        max_epochs: MaxEpochs = 60,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
         everything = Everything(seed=seed) if memory is None else Everything.like(memory)
         super().__init__(F, everything, seed=seed)
-        self.recipe = Recipe(lr, momentum, weight_decay, batch, epochs, max_epochs, clip)
+        self.recipe = Recipe(
+            lr=lr, momentum=momentum, weight_decay=weight_decay, batch=batch, epochs=epochs,
+            max_epochs=max_epochs, clip=clip,
+        )  # fmt: skip
         self.lr, self.momentum, self.weight_decay = lr, momentum, weight_decay
         self.batch, self.epochs, self.max_epochs, self.clip = batch, epochs, max_epochs, clip
         self.memory: Memory = everything

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -13,7 +13,8 @@ from verse.kernels.losses import soft_cross_entropy
 from verse.kernels.maps import Maps
 from verse.kernels.product_quantizer import ENGINES, ProductQuantizer, parts_for
 from verse.kernels.vector import Vector
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require, require_settings
+from verse.learners.setting import Clip, DrawsOrNone, Momentum, WeightDecay, about
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.class_balanced import ClassBalanced
@@ -65,22 +66,23 @@ class REMIND(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        base: int = 100,
-        parts: int | None = None,
-        codebook_size: int = 256,
-        codec: str = "torch",
-        lr: float = 0.01,
-        lr_step: int = 100,
-        lr_span: int = 1300,
-        lr_last: float = 0.01,
-        C: int = 16,
-        momentum: float = 0.9,
-        weight_decay: float = 1e-5,
-        mixup: float = 0.1,
-        smallest_crop: float = 2 / 7,
-        clip: float | None = 1.0,
+        base: Annotated[int, about("first samples, which train the codec", least=1)] = 100,
+        parts: Annotated[int | None, about("codebooks; none: one for 16 channels", least=1)] = None,
+        codebook_size: Annotated[int, about("entries of a codebook", least=1, most=256)] = 256,
+        codec: Annotated[str, about("which library trains and encodes", one_of=ENGINES)] = "torch",
+        lr: Annotated[float, about("rate at the first sample of a class", above=0)] = 0.01,
+        lr_step: Annotated[int, about("samples of a class per change of its rate", least=1)] = 100,
+        lr_span: Annotated[int, about("samples of a class to the lowest rate", least=1)] = 1300,
+        lr_last: Annotated[float, about("lowest rate, as a share of lr", above=0, most=1)] = 0.01,
+        C: DrawsOrNone = 16,
+        momentum: Momentum = 0.9,
+        weight_decay: WeightDecay = 1e-5,
+        mixup: Annotated[float, about("how evenly pairs are mixed; 0: not at all", least=0)] = 0.1,
+        smallest_crop: Annotated[float, about("least share of a crop", above=0, most=1)] = 2 / 7,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(REMIND, locals())
         self.maps = Maps(F.z_shape, channels_last=F.channels_last)
         channels = self.maps.channels
         self.parts = parts
@@ -91,18 +93,6 @@ class REMIND(Learner):
         )
         codes = ClassBalanced.like(memory)
         super().__init__(F, codes, seed=seed)
-        require(base >= 1, f"base must be ≥ 1, not {base}")
-        require(1 <= codebook_size <= 256, f"codebook_size must be 1 to 256, not {codebook_size}")
-        require(codec in ENGINES, f"codec {codec!r}: use one of {', '.join(ENGINES)}")
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(lr_step >= 1 and lr_span >= 1, "lr_step and lr_span must be ≥ 1")
-        require(0 < lr_last <= 1, f"lr_last must be in (0, 1], not {lr_last}")
-        require(C >= 0, f"C must be ≥ 0, not {C}")
-        require(0 <= momentum < 1, f"momentum must be in [0, 1), not {momentum}")
-        require(weight_decay >= 0, f"weight_decay must be ≥ 0, not {weight_decay}")
-        require(mixup >= 0, f"mixup must be ≥ 0, not {mixup}")
-        require(0 < smallest_crop <= 1, f"smallest_crop must be in (0, 1], not {smallest_crop}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.base, self.codebook_size, self.codec, self.C = base, codebook_size, codec, C
         self.lr, self.lr_step, self.lr_span, self.lr_last = lr, lr_step, lr_span, lr_last
         self.momentum, self.weight_decay, self.clip = momentum, weight_decay, clip

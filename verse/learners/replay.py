@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from torch import Tensor
 
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
+from verse.learners.setting import Clip, DrawsOrNone, Rate, about
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 
@@ -41,17 +42,14 @@ class TinyER(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: float = 0.01,
-        C: int = 16,
-        steps: int = 1,
-        clip: float | None = 1.0,
+        lr: Rate = 0.01,
+        C: DrawsOrNone = 16,
+        steps: Annotated[int, about("updates for a sample, each with fresh draws", least=1)] = 1,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(TinyER, locals())
         super().__init__(F, memory, seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(C >= 0, f"C must be ≥ 0, not {C}")
-        require(steps >= 1, f"steps must be ≥ 1, not {steps}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
         self.lr, self.C, self.steps, self.clip = lr, C, steps, clip
         self.memory: Memory = memory
 

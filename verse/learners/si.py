@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -10,7 +10,8 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.learners.anchored import Anchored
-from verse.learners.base import require
+from verse.learners.base import require_settings
+from verse.learners.setting import about
 from verse.learners.traits import Traits
 from verse.learners.trigger import DEFAULT, task_based
 from verse.memory.base import Memory
@@ -49,15 +50,15 @@ class SI(Anchored):
         memory: Memory | None = None,
         *,
         lam: float = 0.1,
-        xi: float = 1e-3,
+        xi: Annotated[float, about("keeps the division by small movements finite", above=0)] = 1e-3,
         penalty: str = "implicit",
         trigger: str = DEFAULT,
         lr: float = 0.01,
         clip: float | None = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(SI, locals())
         super().__init__(F, lam=lam, penalty=penalty, trigger=trigger, lr=lr, clip=clip, seed=seed)
-        require(xi > 0, f"xi must be > 0, not {xi}")
         self.xi = xi
         self.anchor.data.copy_(self.theta.data)
         self.path = self.zeros()  # ω

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -14,8 +14,9 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.kernels.randomness import Random
-from verse.learners.base import require
+from verse.learners.base import require_settings
 from verse.learners.network import Net
+from verse.learners.setting import BatchSize, Clip, Momentum, Rate, WeightDecay, about
 from verse.types import BadData, BadSetting
 
 Ints: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -27,25 +28,24 @@ PIECE = 32  # samples whose gradient is computed at a time
 FLAT = 0.001  # less progress than this share of log(classes) in that time is none
 
 
-@dataclass(frozen=True, slots=True)
+Epochs = Annotated[int, about("passes over all samples, at least", least=1)]
+MaxEpochs = Annotated[int, about("passes over all samples, at most", least=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """How to train: plain SGD until the training loss is flat, never looking at test data."""
 
-    lr: float = 0.01
-    momentum: float = 0.9
-    weight_decay: float = 1e-4
-    batch: int = 256
-    epochs: int = 10
-    max_epochs: int = 60
-    clip: float | None = 1.0
+    lr: Rate = 0.01
+    momentum: Momentum = 0.9
+    weight_decay: WeightDecay = 1e-4
+    batch: BatchSize = 256
+    epochs: Epochs = 10
+    max_epochs: MaxEpochs = 60
+    clip: Clip = 1.0
 
     def __post_init__(self) -> None:
-        require(self.lr > 0, f"lr must be > 0, not {self.lr}")
-        require(0 <= self.momentum < 1, f"momentum must be in [0, 1), not {self.momentum}")
-        require(self.weight_decay >= 0, f"weight_decay must be ≥ 0, not {self.weight_decay}")
-        require(self.batch >= 1, f"batch must be ≥ 1, not {self.batch}")
-        require(self.epochs >= 1, f"epochs must be ≥ 1, not {self.epochs}")
-        require(self.clip is None or self.clip > 0, f"clip must be > 0 or None, not {self.clip}")
+        require_settings(Recipe, asdict(self))
 
 
 @dataclass(frozen=True, slots=True)

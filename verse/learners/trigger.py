@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
+from verse.learners.setting import about
 from verse.learners.traits import Traits
 from verse.types import BadSetting
 
 DEFAULT: Final = "every:100"
+When = Annotated[
+    str,
+    about(
+        "when a task counts as ended",
+        pattern="^(every:0*[1-9][0-9]*|class-change|event)$",
+        such_as=(DEFAULT, "class-change", "event"),
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from verse.backbones.plastic import Plastic
 from verse.learners.base import Learner
 from verse.learners.der import DER
 from verse.learners.lamaml import LaMAML
 from verse.learners.replay import TinyER
+from verse.learners.setting import about
 from verse.learners.traits import Traits
 from verse.learners.trigger import DEFAULT
 from verse.learners.vcl import VCL
@@ -114,7 +116,7 @@ def coreset_vcl(
     F: Plastic,
     memory: Memory,
     *,
-    epochs: int = 100,
+    epochs: Annotated[int, about("passes over memory at an evaluation", least=0)] = 100,
     N: int = 100,
     lr_var: float = 1.0,
     draws: int = 10,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -10,9 +10,10 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.kernels.gaussian_head import expected_cross_entropy, kl_gradient, log_predictive
 from verse.kernels.randomness import Random
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require, require_settings
+from verse.learners.setting import Clip, Rate, about
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, Trigger, task_based
+from verse.learners.trigger import DEFAULT, Trigger, When, task_based
 from verse.memory.base import Memory
 from verse.types import BadSetting
 
@@ -63,25 +64,20 @@ class VCL(Learner):
         F: Plastic,
         memory: Memory | None = None,
         *,
-        N: int = 100,
-        lr_var: float = 1.0,
-        draws: int = 10,
-        predict_draws: int = 100,
-        plastic_body: bool = True,
-        coreset_epochs: int = 0,
-        C: int = 16,
-        trigger: str = DEFAULT,
-        lr: float = 0.01,
-        clip: float | None = 1.0,
+        N: Annotated[int, about("samples over which the KL of a task is spread", least=1)] = 100,
+        lr_var: Annotated[float, about("rate of log σ²", least=0)] = 1.0,
+        draws: Annotated[int, about("weights drawn for a step", least=1)] = 10,
+        predict_draws: Annotated[int, about("weights drawn for an answer", least=1)] = 100,
+        plastic_body: Annotated[bool, about("whether the body learns, too")] = True,
+        coreset_epochs: Annotated[int, about("passes over memory at an evaluation", least=0)] = 0,
+        C: Annotated[int, about("samples in a step over memory", least=1)] = 16,
+        trigger: When = DEFAULT,
+        lr: Rate = 0.01,
+        clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
+        require_settings(VCL, locals())
         super().__init__(F, memory if coreset_epochs else None, seed=seed)
-        require(lr > 0, f"lr must be > 0, not {lr}")
-        require(lr_var >= 0, f"lr_var must be ≥ 0, not {lr_var}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
-        for name, value in {"N": N, "draws": draws, "predict_draws": predict_draws, "C": C}.items():
-            require(value >= 1, f"{name} must be ≥ 1, not {value}")
-        require(coreset_epochs >= 0, f"coreset_epochs must be ≥ 0, not {coreset_epochs}")
         require(not coreset_epochs or memory is not None, "a coreset needs a memory")
         self.N, self.lr, self.lr_var, self.clip = N, lr, lr_var, clip
         self.draws, self.predict_draws, self.plastic_body = draws, predict_draws, plastic_body

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from torch import Tensor, nn
 
 from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy, mse
-from verse.learners.base import Learner, require
+from verse.learners.base import Learner, require_settings
 from verse.learners.network import Net
+from verse.learners.setting import Clip, about, share
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.semantic import stochastic_ema
+
+PREDICTORS = ("theta", "phi")
 
 
 class VERSE(Learner):
@@ -49,25 +52,18 @@ class VERSE(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        alpha: float = 0.005,
-        beta: float = 0.01,
-        lam: float = 0.3,
-        gamma: float = 0.9,
-        r: float = 0.05,
-        C: int = 16,
-        clip: float | None = 1.0,
-        predict_with: str = "theta",
+        alpha: Annotated[float, about("rate of the virtual step", least=0)] = 0.005,
+        beta: Annotated[float, about("rate of the global step", above=0)] = 0.01,
+        lam: Annotated[float, about("weight of the distillation", least=0)] = 0.3,
+        gamma: Annotated[float, share("how much of Φ stays at a renewal")] = 0.9,
+        r: Annotated[float, share("chance of a renewal of Φ after a step")] = 0.05,
+        C: Annotated[int, about("samples in each of the three draws from memory", least=1)] = 16,
+        clip: Clip = 1.0,
+        predict_with: Annotated[str, about("who answers: θ or Φ", one_of=PREDICTORS)] = "theta",
         seed: int = 0,
     ) -> None:
+        require_settings(VERSE, locals())
         super().__init__(F, memory, seed=seed)
-        require(alpha >= 0, f"alpha must be ≥ 0, not {alpha}")
-        require(beta > 0, f"beta must be > 0, not {beta}")
-        require(lam >= 0, f"lam must be ≥ 0, not {lam}")
-        require(0 <= gamma <= 1, f"gamma must be in [0, 1], not {gamma}")
-        require(0 <= r <= 1, f"r must be in [0, 1], not {r}")
-        require(C >= 1, f"C must be ≥ 1, not {C}")
-        require(clip is None or clip > 0, f"clip must be > 0 or None, not {clip}")
-        require(predict_with in ("theta", "phi"), f"predict_with {predict_with!r}: theta or phi")
         self.alpha, self.beta, self.lam, self.gamma, self.r = alpha, beta, lam, gamma, r
         self.C, self.clip, self.predict_with = C, clip, predict_with
         self.memory: Memory = memory
