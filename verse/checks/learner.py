@@ -1,70 +1,26 @@
-"""The conformance suite: what must hold for any learner and any memory.
-
-Authors of new ones run it against theirs::
-
-    from verse.checks import check_learner
-    check_learner(lambda F, memory, seed: MyLearner(F, memory, seed=seed))
-
-Every check is a function ``check_…(make)`` that raises ``AssertionError``; ``LEARNER_CHECKS`` and
-``MEMORY_CHECKS`` list them, so that a test runner can show each by its name.
-"""
+"""What must hold for any learner."""
 
 from __future__ import annotations
 
 import copy
 import math
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from verse.backbones.plastic import Head, Plastic
+from verse.backbones.plastic import Plastic
+from verse.checks.worlds import Stream, same, small_network, small_stream
 from verse.learners.base import Learner
 from verse.memory.base import Memory
 from verse.memory.class_balanced import ClassBalanced
 from verse.types import Refused
 
 LearnerMaker = Callable[[Plastic, Memory, int], Learner]
-MemoryMaker = Callable[[int, int], Memory]
-Stream = list[tuple[Tensor, int]]
-
+"""Builds the learner under test from F, a memory and a seed."""
 CAPACITY = 24
-
-
-# ---- small worlds ---------------------------------------------------------------------------
-
-
-class _Body(nn.Module):
-    """A convolution, a normalisation and a pooling: the parts real plastic networks are made of."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(4, 6, 1, bias=False)
-        self.norm = nn.BatchNorm2d(6)
-
-    def forward(self, z: Tensor) -> Tensor:
-        return torch.relu(self.norm(self.conv(z))).mean((2, 3))
-
-
-def small_network(kind: str = "conv", seed: int = 0) -> Plastic:
-    """A plastic network of a few hundred parameters: "conv" on 4×3×3 maps, "linear" on 6 values."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if kind == "linear":
-            return Plastic(nn.Identity(), Head(6), z_shape=(6,))
-        return Plastic(_Body(), Head(6), z_shape=(4, 3, 3), channels_last=True)
-
-
-def small_stream(F: Plastic, classes: int = 3, each: int = 12, seed: int = 0) -> Stream:
-    """Separable clusters, class after class."""
-    generator = torch.Generator().manual_seed(seed)
-    centres = 2.0 * torch.randn(classes, *F.z_shape, generator=generator)
-    return [
-        (centres[y] + 0.3 * torch.randn(F.z_shape, generator=generator), 10 + y)
-        for y in range(classes)
-        for _ in range(each)
-    ]
+"""Samples that the memory of a learner under test holds."""
 
 
 def _learner(make: LearnerMaker, F: Plastic | None = None, seed: int = 0) -> Learner:
@@ -78,17 +34,6 @@ def _learn(learner: Learner, stream: Stream) -> None:
 
 def _frozen(learner: Learner) -> dict[str, Tensor]:
     return {name: tensor.clone() for name, tensor in learner.state().items()}
-
-
-def _same(a: dict[str, Tensor], b: dict[str, Tensor], what: str) -> None:
-    assert a.keys() == b.keys(), f"{what}: other entries in the state: {a.keys() ^ b.keys()}"
-    for name in a:
-        equal = a[name].shape == b[name].shape and a[name].dtype == b[name].dtype
-        bits_a, bits_b = (t.contiguous().reshape(-1).view(torch.uint8) for t in (a[name], b[name]))
-        assert equal and torch.equal(bits_a, bits_b), f"{what}: {name} differs"
-
-
-# ---- learners -------------------------------------------------------------------------------
 
 
 def check_predicts_before_learning(make: LearnerMaker) -> None:
@@ -113,7 +58,7 @@ def check_prediction_changes_nothing(make: LearnerMaker) -> None:
     learner.predict_proba_one(Z[0])
     learner.predict_many(Z)
     assert torch.equal(first, learner.predict_proba_many(Z)), "two equal questions, two answers"
-    _same(before, _frozen(learner), "after predicting")
+    same(before, _frozen(learner), "after predicting")
 
 
 def check_inputs_unchanged(make: LearnerMaker) -> None:
@@ -126,7 +71,7 @@ def check_inputs_unchanged(make: LearnerMaker) -> None:
         assert torch.equal(mine, before), "learn_one wrote to its input"
         mine.fill_(7.0)
         twin.learn_one(z, y)
-    _same(_frozen(learner), _frozen(twin), "after overwriting inputs")
+    same(_frozen(learner), _frozen(twin), "after overwriting inputs")
 
 
 def check_probabilities(make: LearnerMaker) -> None:
@@ -161,7 +106,7 @@ def check_same_seed_same_weights(make: LearnerMaker) -> None:
     torch.manual_seed(2)
     _learn(b, small_stream(b.F))
     b.consolidate()
-    _same(_frozen(a), _frozen(b), "same seed")
+    same(_frozen(a), _frozen(b), "same seed")
 
 
 def check_clone_independent(make: LearnerMaker) -> None:
@@ -173,11 +118,11 @@ def check_clone_independent(make: LearnerMaker) -> None:
     twin.load_state(_frozen(learner))
     before = _frozen(learner)
     _learn(twin, stream[20:])
-    _same(before, _frozen(learner), "after its copy learned")
+    same(before, _frozen(learner), "after its copy learned")
     for copied in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):  # noqa: S301
         _learn(copied, stream[20:])
-        _same(before, _frozen(learner), "after its copy learned")
-        _same(_frozen(twin), _frozen(copied), "a copy that went on")
+        same(before, _frozen(learner), "after its copy learned")
+        same(_frozen(twin), _frozen(copied), "a copy that went on")
 
 
 def check_exact_resume(make: LearnerMaker) -> None:
@@ -196,10 +141,10 @@ def check_exact_resume(make: LearnerMaker) -> None:
         resumed = _learner(make, F, seed=0)
         # unaligned storage, as tensors read from a file have
         resumed.load_state({k: _unaligned(v) for k, v in state.items()})
-        _same(state, _frozen(resumed), f"loaded at step {t}")
+        same(state, _frozen(resumed), f"loaded at step {t}")
         _learn(resumed, stream[t:])
         resumed.consolidate()
-        _same(_frozen(whole), _frozen(resumed), f"resumed at step {t}")
+        same(_frozen(whole), _frozen(resumed), f"resumed at step {t}")
 
 
 def _unaligned(t: Tensor) -> Tensor:
@@ -246,12 +191,12 @@ def check_survives_exception(make: LearnerMaker) -> None:
                     assert failed
             if not failed:  # the method computes fewer gradients
                 continue
-            _same(before, _frozen(learner), f"after {kind.__name__} in gradient {failing + 1}")
+            same(before, _frozen(learner), f"after {kind.__name__} in gradient {failing + 1}")
             twin = _learner(make)
             _learn(twin, stream[:20])
             for each in (learner, twin):
                 _learn(each, stream[20:])
-            _same(_frozen(twin), _frozen(learner), "going on after an exception")
+            same(_frozen(twin), _frozen(learner), "going on after an exception")
 
 
 class _failing_gradient:
@@ -297,7 +242,7 @@ def check_refuses_nonfinite(make: LearnerMaker) -> None:
             pass
         else:
             raise AssertionError(f"a feature with {bad} was learned")
-        _same(before, _frozen(learner), f"after a feature with {bad}")
+        same(before, _frozen(learner), f"after a feature with {bad}")
 
 
 def check_one_class_one_sample(make: LearnerMaker) -> None:
@@ -321,7 +266,7 @@ def check_float16_memory(make: LearnerMaker) -> None:
     b.load_state(_frozen(a))
     _learn(a, stream[15:])
     _learn(b, stream[15:])
-    _same(_frozen(a), _frozen(b), "resumed with a half-precision memory")
+    same(_frozen(a), _frozen(b), "resumed with a half-precision memory")
 
 
 def check_linear_network(make: LearnerMaker) -> None:
@@ -381,6 +326,7 @@ LEARNER_CHECKS: tuple[Callable[[LearnerMaker], None], ...] = (
     check_forget,
     check_settings_rebuild,
 )
+"""All checks of a learner, in the order of what they need."""
 
 
 def check_learner(make: LearnerMaker) -> None:
@@ -390,90 +336,4 @@ def check_learner(make: LearnerMaker) -> None:
     >>> check_learner(lambda F, memory, seed: TinyER(F, memory, lr=0.1, seed=seed))
     """
     for check in LEARNER_CHECKS:
-        check(make)
-
-
-# ---- memories -------------------------------------------------------------------------------
-
-
-def _offers(classes: int, n: int, seed: int = 0) -> Iterator[tuple[Tensor, int]]:
-    generator = torch.Generator().manual_seed(seed)
-    for t in range(n):
-        y = int(torch.randint(classes, (1,), generator=generator))
-        yield torch.full((3,), float(t)), y
-
-
-def _memory(make: MemoryMaker, capacity: int = 8, seed: int = 0) -> Memory:
-    memory = make(capacity, seed)
-    memory.allocate(torch.device("cpu"), z=(3,))
-    return memory
-
-
-def check_memory_bounded(make: MemoryMaker) -> None:
-    """Never more than the budget, for a budget of one as for a large one."""
-    for capacity in (1, 5, 64):
-        memory = _memory(make, capacity)
-        for z, y in _offers(4, 200):
-            memory.welcome(4)
-            memory.add(z, y)
-            assert len(memory) <= capacity
-        assert sum(memory.counts().values()) == len(memory)
-
-
-def check_memory_draws(make: MemoryMaker) -> None:
-    """A draw has min(n, len) different items, all of them in memory."""
-    memory = _memory(make)
-    assert len(memory.sample(4)) == 0
-    for t, (z, y) in enumerate(_offers(3, 30)):
-        memory.add(z, y)
-        index = memory.draw(4)
-        assert len(index) == min(4, len(memory)) and len(set(index.tolist())) == len(index)
-        batch = memory.sample(4)
-        assert batch.z.dtype == torch.float32 and bool((batch.z <= t).all())
-
-
-def check_memory_resume(make: MemoryMaker) -> None:
-    """Saved and loaded at any moment, it goes on choosing and drawing the same."""
-    offers = list(_offers(5, 80))
-    for stop in (0, 3, 8, 40):
-        a, b = _memory(make), _memory(make, seed=9)
-        for z, y in offers[:stop]:
-            a.add(z, y)
-            a.sample(2)
-        b.load_state({k: v.clone() for k, v in a.state().items()})
-        for z, y in offers[stop:]:
-            assert a.add(z, y) == b.add(z, y)
-            assert torch.equal(a.draw(3), b.draw(3))
-        _same(a.state(), b.state(), f"memory resumed at {stop}")
-
-
-def check_memory_discard(make: MemoryMaker) -> None:
-    """Discarding a class removes all of it and nothing else, and the memory goes on."""
-    memory = _memory(make)
-    for z, y in _offers(3, 30):
-        memory.add(z, y)
-    counts = memory.counts()
-    gone = next(iter(counts))
-    assert memory.discard(gone) == counts.pop(gone)
-    assert memory.counts() == counts
-    for z, y in _offers(3, 30, seed=1):
-        memory.add(z, y)
-        assert len(memory) <= 8
-
-
-MEMORY_CHECKS: tuple[Callable[[MemoryMaker], None], ...] = (
-    check_memory_bounded,
-    check_memory_draws,
-    check_memory_resume,
-    check_memory_discard,
-)
-
-
-def check_memory(make: MemoryMaker) -> None:
-    """Run the whole suite for one memory; ``make(capacity, seed)`` builds it.
-
-    >>> from verse.memory import Reservoir
-    >>> check_memory(lambda capacity, seed: Reservoir(capacity, seed=seed))
-    """
-    for check in MEMORY_CHECKS:
         check(make)

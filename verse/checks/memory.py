@@ -1,0 +1,98 @@
+"""What must hold for any memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from verse.checks.worlds import same
+from verse.memory.base import Memory
+
+MemoryMaker = Callable[[int, int], Memory]
+"""Builds the memory under test from a capacity and a seed."""
+
+
+def _offers(classes: int, n: int, seed: int = 0) -> Iterator[tuple[Tensor, int]]:
+    generator = torch.Generator().manual_seed(seed)
+    for t in range(n):
+        y = int(torch.randint(classes, (1,), generator=generator))
+        yield torch.full((3,), float(t)), y
+
+
+def _memory(make: MemoryMaker, capacity: int = 8, seed: int = 0) -> Memory:
+    memory = make(capacity, seed)
+    memory.allocate(torch.device("cpu"), z=(3,))
+    return memory
+
+
+def check_memory_bounded(make: MemoryMaker) -> None:
+    """Never more than the budget, for a budget of one as for a large one."""
+    for capacity in (1, 5, 64):
+        memory = _memory(make, capacity)
+        for z, y in _offers(4, 200):
+            memory.welcome(4)
+            memory.add(z, y)
+            assert len(memory) <= capacity
+        assert sum(memory.counts().values()) == len(memory)
+
+
+def check_memory_draws(make: MemoryMaker) -> None:
+    """A draw has min(n, len) different items, all of them in memory."""
+    memory = _memory(make)
+    assert len(memory.sample(4)) == 0
+    for t, (z, y) in enumerate(_offers(3, 30)):
+        memory.add(z, y)
+        index = memory.draw(4)
+        assert len(index) == min(4, len(memory)) and len(set(index.tolist())) == len(index)
+        batch = memory.sample(4)
+        assert batch.z.dtype == torch.float32 and bool((batch.z <= t).all())
+
+
+def check_memory_resume(make: MemoryMaker) -> None:
+    """Saved and loaded at any moment, it goes on choosing and drawing the same."""
+    offers = list(_offers(5, 80))
+    for stop in (0, 3, 8, 40):
+        a, b = _memory(make), _memory(make, seed=9)
+        for z, y in offers[:stop]:
+            a.add(z, y)
+            a.sample(2)
+        b.load_state({k: v.clone() for k, v in a.state().items()})
+        for z, y in offers[stop:]:
+            assert a.add(z, y) == b.add(z, y)
+            assert torch.equal(a.draw(3), b.draw(3))
+        same(a.state(), b.state(), f"memory resumed at {stop}")
+
+
+def check_memory_discard(make: MemoryMaker) -> None:
+    """Discarding a class removes all of it and nothing else, and the memory goes on."""
+    memory = _memory(make)
+    for z, y in _offers(3, 30):
+        memory.add(z, y)
+    counts = memory.counts()
+    gone = next(iter(counts))
+    assert memory.discard(gone) == counts.pop(gone)
+    assert memory.counts() == counts
+    for z, y in _offers(3, 30, seed=1):
+        memory.add(z, y)
+        assert len(memory) <= 8
+
+
+MEMORY_CHECKS: tuple[Callable[[MemoryMaker], None], ...] = (
+    check_memory_bounded,
+    check_memory_draws,
+    check_memory_resume,
+    check_memory_discard,
+)
+"""All checks of a memory."""
+
+
+def check_memory(make: MemoryMaker) -> None:
+    """Run the whole suite for one memory; ``make(capacity, seed)`` builds it.
+
+    >>> from verse.memory import Reservoir
+    >>> check_memory(lambda capacity, seed: Reservoir(capacity, seed=seed))
+    """
+    for check in MEMORY_CHECKS:
+        check(make)
