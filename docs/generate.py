@@ -1,6 +1,7 @@
 """Writes the pages that follow from the code: ``python docs/generate.py``; a test compares them.
 
-docs/reference/cli.md, docs/learners/index.md, and a page of docs/reference/ for each public module.
+docs/reference/cli.md, docs/learners/index.md, the table of settings on each learner's page, and a
+page of docs/reference/ for each public module.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from pathlib import Path
 from types import ModuleType
 
 import click
+from blocks import filled, table
 
 import verse
 from verse import learners
 from verse.cli import main
 from verse.cli.list import assumptions, first_line, short
+from verse.learners.allowed import kinds, listed, rule
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the code: do not edit. -->\n"
@@ -31,6 +34,7 @@ def pages() -> dict[str, str]:
     return {
         "reference/cli.md": command_line(),
         "learners/index.md": learner_table(),
+        **{f"learners/{name}.md": learner_page(name) for name in learners.names()},
         "reference/index.md": overview(modules),
         **reference,
     }
@@ -39,13 +43,6 @@ def pages() -> dict[str, str]:
 def exists(name: str) -> bool:
     """Whether the module is part of this version."""
     return importlib.util.find_spec(f"verse.{name}") is not None
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells) + "\n"
 
 
 # ---- the command line -----------------------------------------------------------------------
@@ -119,6 +116,51 @@ def learner_table() -> str:
 def about(name: str) -> str:
     """A learner's first line."""
     return first_line(learners.get(name))
+
+
+def learner_page(name: str) -> str:
+    """A learner's page, which people write, with the table of its settings."""
+    page = DOCS / "learners" / f"{name}.md"
+    text = page.read_text(encoding="utf-8") if page.exists() else f"# {name}\n{SETTINGS}"
+    known = learners.schema(name)["properties"]
+    rows = [
+        (f"`{key}`", shown(allowed["default"]), takes(allowed), allowed.get("description", ""))
+        for key, allowed in known.items()
+        if key != "seed"
+    ]
+    head = ("setting", "default", "takes", "meaning")
+    return filled(text, "settings", table(head, rows) if rows else "None but the seed.\n")
+
+
+SETTINGS = """
+## Settings
+<!-- settings: begin -->
+<!-- settings: end -->
+
+## Measured
+<!-- measured: begin -->
+<!-- measured: end -->
+"""
+KINDS = {"number": "number", "integer": "whole number", "boolean": "true or false",
+         "string": "text", "array": "list"}  # fmt: skip
+
+
+def shown(value: object) -> str:
+    """A default as one writes it in a recipe or on the command line."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return f"`{value}`" if isinstance(value, str) else f"{value:.4g}"
+
+
+def takes(allowed: dict[str, object]) -> str:
+    """Which values a setting may have."""
+    for key, word in (("enum", ""), ("examples", "like ")):
+        choice = allowed.get(key)
+        if isinstance(choice, list):
+            return word + listed(f"`{value}`" for value in choice)
+    words = [KINDS[kind] for kind in kinds(allowed) if kind != "null"]
+    bounds = rule({key: value for key, value in allowed.items() if key != "type"})
+    return f"{listed(words)} {bounds}".strip() + (" or none" if "null" in kinds(allowed) else "")
 
 
 # ---- the library ----------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""Writes the tables of docs/protocol.md and docs/learners/verse.md from finished runs.
+"""Writes the tables of docs/protocol.md and of the learners' pages from finished runs.
 
-``python docs/tables.py`` reads folders of results/ and replaces what stands between the markers; a
-test compares the pages with the results.
+``python docs/tables.py`` reads results/ and replaces what stands between the markers; a test
+compares the pages with the results.
 """
 
 from __future__ import annotations
@@ -9,20 +9,18 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
-from verse import streams
+import measured
+from blocks import filled, table
+
+from verse import learners, streams
 from verse.experiments.result import Result
 from verse.experiments.store import Store
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "results"
-
-
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def data_name(result: Result) -> str:
@@ -58,7 +56,7 @@ def protocol() -> str:
         ]
         for r in results
     ]
-    return markdown(head, rows)
+    return table(head, rows)
 
 
 def decisions() -> str:
@@ -83,7 +81,7 @@ def decisions() -> str:
         )  # fmt: skip
     head = ["learner", "F from", "normalisation", "clip", "answers by", "μ_all", "final",
             "refused", "seeds"]  # fmt: skip
-    return markdown(head, rows)
+    return table(head, rows)
 
 
 def seeds_table(folder: str) -> str:
@@ -109,7 +107,7 @@ def seeds_table(folder: str) -> str:
             ]
         )
     head = ["backbone", "learner", "μ_all", "final", "Ω_all", "Offline, mean", "refused", "seeds"]
-    return markdown(head, rows)
+    return table(head, rows)
 
 
 def sanity() -> str:
@@ -122,26 +120,29 @@ def stability() -> str:
     return seeds_table("stability")
 
 
-TABLES = {
-    "protocol": (DOCS / "protocol.md", protocol),
-    "decisions": (DOCS / "learners" / "verse.md", decisions),
-    "sanity": (DOCS / "protocol.md", sanity),
-    "stability": (DOCS / "learners" / "verse.md", stability),
-}
+TABLES = (
+    (DOCS / "protocol.md", "protocol", protocol),
+    (DOCS / "learners" / "verse.md", "decisions", decisions),
+    (DOCS / "protocol.md", "sanity", sanity),
+    (DOCS / "learners" / "verse.md", "stability", stability),
+)
 
 
-def filled(page: str, name: str, table: str) -> str:
-    """The page with this table between its markers."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    before, _, rest = page.partition(begin)
-    _, _, after = rest.partition(end)
-    return f"{before}{begin}\n{table}{end}{after}"
+def blocks() -> Iterator[tuple[Path, str, str]]:
+    """(page, marker, text) of everything that follows from results."""
+    yield from ((page, marker, make()) for page, marker, make in TABLES)
+    for name in learners.names():
+        yield DOCS / "learners" / f"{name}.md", "measured", measured.block(name)
 
 
 def main() -> None:
     """Write every table into its page."""
-    for name, (page, make) in TABLES.items():
-        page.write_text(filled(page.read_text(), name, make()))
+    for page, marker, text in blocks():
+        before = page.read_text(encoding="utf-8")
+        after = filled(before, marker, text)
+        if after != before:
+            page.write_text(after, encoding="utf-8")
+            print(f"wrote {marker} of {page.relative_to(DOCS.parent)}")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -70,7 +72,9 @@ def script(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(DOCS))  # scripts import what they share
+        spec.loader.exec_module(module)
     return module
 
 
@@ -92,12 +96,33 @@ def test_generated_pages_are_up_to_date(generate: ModuleType) -> None:
 def test_tables_follow_from_the_results() -> None:
     tables = script("tables")
     old = [
-        name
-        for name, (page, make) in tables.TABLES.items()
-        if page.read_text(encoding="utf-8")
-        != tables.filled(page.read_text(encoding="utf-8"), name, make())
+        f"{page.name}: {marker}"
+        for page, marker, text in tables.blocks()
+        if tables.filled(before := page.read_text(encoding="utf-8"), marker, text) != before
     ]
     assert old == [], "run: python docs/tables.py"
+
+
+def test_a_learner_s_results_come_with_the_command_that_repeats_them(tmp_path: Path) -> None:
+    measured = script("measured")
+    measured.ROOT = tmp_path
+    assert measured.block("verse") == "No finished run yet.\n" == measured.block("offline")
+    measured.cells.cache_clear()
+    (tmp_path / "results" / "sanity").mkdir(parents=True)
+    runs = {json.loads(f.read_text())["spec"]["learner"]: f
+            for f in (ROOT / "results" / "sanity").glob("*.json")}  # fmt: skip
+    for learner, folder in (("mas", "results"), ("tinyer", "results/sanity")):
+        shutil.copy(runs[learner], tmp_path / folder)
+    assert re.search(
+        r"\| class-instance \| 4% \| defaults \| 0\.\d+ \(.*\) \| 1 \|", measured.block("mas")
+    )
+    assert "verse run folder:eth80 --learner mas --order class-instance" in measured.block("mas")
+    assert "| 1 | 0." in measured.block("offline"), "the bound of these runs"
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    measured.holders.cache_clear()
+    assert "verse compare recipes/omega-eth80.toml --only learner=mas\n" in measured.block("mas")
+    own = "verse compare recipes/sanity.toml --only learner=tinyer --results results/sanity\n"
+    assert own in measured.block("tinyer")
 
 
 @pytest.mark.parametrize("name", learners.names())
