@@ -65,12 +65,18 @@ def experiences(*stretches: tuple[Tensor, Tensor]):
 def flat(source: Vector | nn.Module | dict) -> Tensor:
     """Body, then the head's weights, then its biases."""
     if isinstance(source, Vector):
-        views = source.layout.views(source.data)
-        parts = [v[:CLASSES] if k.startswith("head") else v for k, v in views.items()]
-    elif isinstance(source, nn.Module):
+        return laid_out(source, source.data)
+    if isinstance(source, nn.Module):
         parts = list(source.parameters())
     else:
         parts = [p.data for p in source.values()]
+    return torch.cat([p.detach().reshape(-1) for p in parts])
+
+
+def laid_out(vector: Vector, values: Tensor) -> Tensor:
+    """The same of any values in the layout of a vector."""
+    views = vector.layout.views(values)
+    parts = [v[:CLASSES] if k.startswith("head") else v for k, v in views.items()]
     return torch.cat([p.detach().reshape(-1) for p in parts])
 
 
@@ -85,6 +91,18 @@ def put(vector: Vector, values: Tensor) -> None:
 def learn(learner: learners.Learner, stretch: tuple[Tensor, Tensor]) -> None:
     for z, label in zip(*stretch, strict=True):
         learner.learn_one(z, int(label))
+
+
+def learn_beside(
+    learner: learners.Learner, stretch: tuple[Tensor, Tensor], held: tuple[Tensor, Tensor]
+) -> None:
+    """Learn with a memory that stays as it is: Avalanche's changes between experiences only."""
+    for z, label in zip(*held, strict=True):
+        learner.memory.add(z, int(label))
+    state = {k: v.clone() for k, v in learner.memory.state().items()}
+    for z, label in zip(*stretch, strict=True):
+        learner.learn_one(z, int(label))
+        learner.memory.load_state(state)
 
 
 def report(method: str, what: str, mine: Tensor, other: Tensor) -> None:
@@ -123,13 +141,8 @@ def compare_agem() -> None:
     stream = experiences(*STRETCHES[:2])
     train(other, stream[:1])
     put(mine.theta, flat(other.model))
-    for z, label in zip(*STRETCHES[0], strict=True):
-        mine.memory.add(z, int(label))
-    held = {k: v.clone() for k, v in mine.memory.state().items()}
     train(other, stream[1:])
-    for z, label in zip(*STRETCHES[1], strict=True):
-        mine.learn_one(z, int(label))
-        mine.memory.load_state(held)
+    learn_beside(mine, STRETCHES[1], held=STRETCHES[0])
     report("A-GEM", "weights after 20 steps against one reference set", flat(mine.theta),
            flat(other.model))  # fmt: skip
 
