@@ -171,9 +171,13 @@ class Learner(nn.Module):
             net.sync()
         for vector in self._vectors():
             vector.move_to(self.theta.layout)
-        for memory in self._memories():
-            memory.welcome(n)
+        self._share_budget()
         self.new_output(n - 1)
+
+    def _share_budget(self) -> None:
+        """A budget per class is for the classes there are: forgotten ones count no more."""
+        for memory in self._memories():
+            memory.welcome(len(self._outputs))
 
     def protect(self, *tensors: Tensor) -> None:
         """Remember values that change before the step can no longer fail."""
@@ -235,13 +239,16 @@ class Learner(nn.Module):
         """Retire a class: its output never answers again and its samples leave memory.
 
         Weights shared with other classes are not unlearned. Returns how many samples left.
-        A later sample with the same label starts a new class.
+        A budget per class shrinks, so that samples of a class that held more than its share may
+        leave, too. A later sample with the same label starts a new class.
         """
         if y not in self._outputs:
             raise BadSetting(f"class {y} was never learned")
         output = self._outputs.pop(y)
         self.retired.add(output)
-        return sum(memory.discard(output) for memory in self._memories())
+        removed = sum(memory.discard(output) for memory in self._memories())
+        self._share_budget()
+        return removed
 
     @final
     def merge(self, y: int, into: int) -> int:
@@ -257,7 +264,9 @@ class Learner(nn.Module):
         output = self._outputs.pop(y)
         self.retired.add(output)
         self.absorb(output, self._outputs[into])
-        return sum(memory.relabel(output, self._outputs[into]) for memory in self._memories())
+        moved = sum(memory.relabel(output, self._outputs[into]) for memory in self._memories())
+        self._share_budget()
+        return moved
 
     @final
     @torch.no_grad()
@@ -375,6 +384,7 @@ class Learner(nn.Module):
             for vector in self._vectors():
                 vector.move_to(self.theta.layout)
             self._set(parts.restored(self._parts(), state, self.device))
+            self._share_budget()
         except (KeyError, RuntimeError, ValueError) as error:
             if isinstance(error, BadState):
                 raise

@@ -22,8 +22,8 @@ class Memory:
     """A bounded set of samples. A policy implements only ``slot(y)``: where a sample goes, or None.
 
     The budget is ``capacity`` samples, ``byte_limit`` bytes, or ``per_class`` samples for every
-    class seen so far; with several, the smallest holds. ``dtype`` is how features are stored; they
-    are always drawn as float32.
+    class there is (a forgotten one takes its share along); with several, the smallest holds.
+    ``dtype`` is how features are stored; they are always drawn as float32.
     """
 
     name: ClassVar[str]
@@ -68,6 +68,10 @@ class Memory:
 
     def _rebuilt(self) -> None:
         """Bookkeeping after the whole content changed (a class was forgotten)."""
+
+    def _fitting(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Slots of the ``n`` samples that stay when there are fewer classes to hold samples of."""
+        return self._survivors(n)
 
     def _age_order(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Slots in the order in which a compacted memory should keep them."""
@@ -126,9 +130,22 @@ class Memory:
         return self.length
 
     def welcome(self, classes: int) -> None:
-        """Learn how many classes there are; a budget per class grows."""
-        self.classes = classes
-        self._limit = None
+        """Learn how many classes there are; a budget per class grows or shrinks with them.
+
+        Where it shrinks, what is too much leaves by the policy's rule.
+        """
+        fewer = classes < self.classes
+        self.classes, self._limit = classes, None
+        if fewer:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Hold no more than the budget, in storage of at most twice its size."""
+        if self.length > self.limit:
+            self._keep(self._fitting(self.limit), self.fields["y"].shape[0])
+        if self.fields["y"].shape[0] > 2 * self.limit:
+            # content and order stay: how much is stored where is not part of the state
+            self.fields = {name: field[: self.limit].clone() for name, field in self.fields.items()}
 
     def _reserve(self) -> None:
         """Storage for the whole budget at once; only a budget per class ever grows it."""
@@ -294,7 +311,7 @@ class Memory:
             # a field that follows the head may have been widened since it was allocated
             shape = field.shape[1:] if name == "z" else state[f"field.{name}"].shape[1:]
             self.fields[name] = field.new_zeros(0, *shape)
-        self.welcome(classes)
+        self.classes, self._limit = classes, None
         if length > self.limit:
             raise BadState(f"the saved memory holds {length} samples, the budget is {self.limit}")
         self.length, self.seen = length, seen

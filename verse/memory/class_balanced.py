@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 from torch import Tensor
 
 from verse.memory.base import Memory
@@ -41,9 +42,23 @@ class ClassBalanced(Memory):
         self.index = ByClass()
 
     def slot(self, y: int) -> int | None:
-        if self.length < self.limit:
-            return self.length
+        return self.length if self.length < self.limit else self._leaving()
+
+    def _leaving(self) -> int:
+        """The slot that a full memory gives up."""
         return self.index.any_slot(self.index.largest(self.random), self.random)
+
+    def _fitting(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        kept = set(range(self.length))
+        while len(kept) > n:
+            kept.remove(self._drop())
+        return np.array(sorted(kept), np.int64)
+
+    def _drop(self) -> int:
+        """Take one sample out of the index by the memory's rule; returns its slot."""
+        slot = self._leaving()
+        self.index.remove(int(self.fields["y"][slot]), slot)
+        return slot
 
     def _placed(self, y: int, slot: int, replaced: int | None) -> None:
         if replaced is not None:

@@ -21,9 +21,7 @@ class Doubtful(ClassBalanced):
     50.0
     """
 
-    def slot(self, y: int) -> int | None:
-        if self.length < self.limit:
-            return self.length
+    def _leaving(self) -> int:
         slots = self.index.slots[self.index.largest(self.random)]
         doubt = self.fields["doubt"][slots].double()
         chances = torch.softmax(-doubt, 0).cumsum(0)

@@ -28,4 +28,4 @@ class GreedyBalanced(ClassBalanced):
         held = sum(1 for members in self.index.slots.values() if members)
         if self.index.size(y) and self.index.size(y) >= self.limit / held:
             return None
-        return self.index.any_slot(self.index.largest(self.random), self.random)
+        return self._leaving()

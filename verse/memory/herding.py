@@ -68,12 +68,18 @@ class Herding(ClassBalanced):
             return self.length
         largest = self.index.largest(self.random)
         if self.index.size(y) < self.index.size(largest):
-            slots = self.index.slots[largest]
-            return slots[least_needed(self.fields["e"][slots], self.mean(largest))]
+            return self._least_needed_of(largest)
         slots = self.index.slots[y]
         E = torch.cat((self.fields["e"][slots], self._offered.view(1, -1)))
         leaving = least_needed(E, self.mean(y))
         return slots[leaving] if leaving < len(slots) else None
+
+    def _leaving(self) -> int:
+        return self._least_needed_of(self.index.largest(self.random))
+
+    def _least_needed_of(self, y: int) -> int:
+        slots = self.index.slots[y]
+        return slots[least_needed(self.fields["e"][slots], self.mean(y))]
 
     def discard(self, y: int) -> int:
         self.sums.pop(y, None)

@@ -102,6 +102,17 @@ class Prototypes(ClassBalanced):
             self._link(output, changed)
         return slot
 
+    def _drop(self) -> int:
+        crowded = self.index.largest(self.random)
+        if self.index.size(crowded) < 2:
+            return super()._drop()
+        a, b = self._closest(crowded)
+        joined = self._mean(a, self.fields["z"][b], self._count(b))
+        self.fields["z"][a], self.fields["count"][a] = joined.z, joined.count
+        self.index.remove(crowded, b)
+        self._link(crowded, [a, b])
+        return b
+
     def add(self, z: Tensor, y: int, **extra: Tensor) -> int | None:
         return self.carry_out(self.plan(z, y), y)
 
