@@ -60,6 +60,7 @@ class ICaRL(Learner):
         "by the embeddings at arrival; the true class is always taught by its label",
     )
     STATE: ClassVar[tuple[str, ...]] = ("clock", "teacher", "known", "learned")
+    ANSWERS_FROM_MEMORY: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -1,0 +1,30 @@
+"""What the predictor reads answers like the classifier itself, whatever the method."""
+
+from __future__ import annotations
+
+import pytest
+
+import verse
+from verse import backbones, learners
+from verse.checks import small_stream
+from verse.serve.snapshot import Published
+
+
+@pytest.mark.parametrize("name", learners.names())
+def test_a_published_state_answers_like_the_classifier(name: str, tmp_path) -> None:
+    backbone = backbones.identity((6,))
+    quick = {k: v for k, v in {"epochs": 2, "lr": 0.1}.items() if k in learners.settings(name)}
+    with verse.open(tmp_path, backbone=backbone, learner=name, settings=quick) as classifier:
+        published = Published(classifier)
+        stream = small_stream(backbone.F, each=6)
+        for t, (z, y) in enumerate(stream):
+            classifier.learn_feature(z, str(y))
+            if t == 13:
+                classifier.forget("10")
+            if t in (3, 8, 13, 17):
+                classifier.consolidate()
+                published.publish(classifier)
+                for question, _ in stream[::5]:
+                    given, own = published.answer(question), classifier.predict_feature(question)
+                    assert given.probabilities == own.probabilities
+                    assert (given.label, given.step) == (own.label, classifier.samples)
