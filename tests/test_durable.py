@@ -19,8 +19,7 @@ import torch
 import verse
 from verse import backbones, checkpoint, durable
 from verse.classifier import NotExact, StreamClassifier
-from verse.durable import JournalFull, Lesson, Locked, Repaired, TooLate
-from verse.durable import classifier as module
+from verse.durable import JournalFull, Lesson, Locked, Repaired, TooLate, pace, write_ahead
 from verse.types import BadLabel, BadSetting, BadState, Refused, VerseError
 
 DIM = 6
@@ -30,9 +29,9 @@ State = dict[str, torch.Tensor]
 @pytest.fixture(autouse=True)
 def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints every few samples, so that every case comes up soon."""
-    monkeypatch.setattr(module, "UNDO_WINDOW", 10)
-    monkeypatch.setattr(module, "CHECKPOINT_EVERY", 7)
-    monkeypatch.setattr(module, "LONGEST_JOURNAL", 40)
+    monkeypatch.setattr(write_ahead, "UNDO_WINDOW", 10)
+    monkeypatch.setattr(pace, "CHECKPOINT_EVERY", 7)
+    monkeypatch.setattr(pace, "LONGEST_JOURNAL", 40)
 
 
 def stream(n: int, classes: int = 4, seed: int = 0) -> list[tuple[torch.Tensor, str]]:
@@ -73,6 +72,11 @@ def teach(path: Path, samples, **options) -> None:
 def abandon(classifier: durable.DurableClassifier) -> None:
     """What a killed process leaves: no flush, no checkpoint, the lock released."""
     classifier._directory.close()
+
+
+def entries(classifier: durable.DurableClassifier) -> int:
+    """How many the journal holds."""
+    return int(classifier._journal.database.rows("SELECT count(*) FROM entries")[0][0])
 
 
 # ---- coming back ------------------------------------------------------------------------------
@@ -154,7 +158,7 @@ def test_journal_and_files_are_bounded(tmp_path) -> None:
     with opened(tmp_path) as classifier:
         for z, label in stream(400):
             classifier.learn_feature(z, label)
-            n = classifier._journal._db.execute("SELECT count(*) FROM entries").fetchone()[0]
+            n = entries(classifier)
             assert n <= 40 + 40
             assert len(classifier.undoable) == min(classifier.samples, 10)
     assert len(list(tmp_path.glob("checkpoint-*"))) <= 3
@@ -171,8 +175,16 @@ def test_opening_often_keeps_the_undo_window(tmp_path) -> None:
         assert classifier.undoable == list(range(36, 46))
         classifier.undo(36)
         assert same(classifier, clean(samples[:35] + samples[36:]))
-        n = classifier._journal._db.execute("SELECT count(*) FROM entries").fetchone()[0]
+        n = entries(classifier)
         assert n < 40
+
+
+def test_overlap_learns_the_same(tmp_path) -> None:
+    samples = stream(12)
+    with opened(tmp_path) as classifier:
+        images, labels = zip(*samples, strict=True)
+        assert classifier.learn_many(images, labels, overlap=True) == 12
+        assert same(classifier, clean(samples)) and classifier.undoable == list(range(3, 13))
 
 
 # ---- refusing ---------------------------------------------------------------------------------
@@ -211,7 +223,7 @@ def test_killed_before_a_refusal_was_marked(tmp_path, monkeypatch) -> None:
     classifier.learn_feature(torch.ones(DIM), "a")
     classifier.learn_feature(torch.zeros(DIM), "b")
     huge = torch.full((DIM,), 3e38)  # finite, but its scores are not
-    monkeypatch.setattr(classifier, "_refuse", lambda seq, reason: None)
+    monkeypatch.setattr(classifier._write_ahead, "_refuse", lambda seq, reason: None)
     with pytest.raises(Refused):
         classifier.learn_feature(huge, "a")
     expected = state(classifier)
@@ -331,10 +343,10 @@ def test_forgotten_is_gone_from_every_file(tmp_path, crash, monkeypatch) -> None
             [Lesson(secret, "secret name", None, {"thumbnail": b"JPEG secret"})]
         )
         classifier.learn_feature(torch.ones(DIM) * t, "other")
-    assert classifier._save(window=10) is None
+    classifier._write_ahead.save(window=10)
     assert files_hold(tmp_path, needle) and files_hold(tmp_path, b"secret name")
     if crash == "after the entry":
-        monkeypatch.setattr(classifier, "_save", lambda window: None)
+        monkeypatch.setattr(classifier._write_ahead, "save", lambda window: None)
     if crash == "after the checkpoint":
         monkeypatch.setattr(classifier._directory, "remove_old_files", lambda: None)
         monkeypatch.setattr(classifier._directory, "_wipe", lambda: None)
@@ -370,7 +382,7 @@ def test_consolidate_is_journaled(tmp_path) -> None:
 
 
 def test_batch_mode_loses_at_most_the_last_batch(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(module, "BATCH_SECONDS", 1e9)
+    monkeypatch.setattr(pace, "BATCH_SECONDS", 1e9)
     samples = stream(75)
     classifier = opened(tmp_path, durable="batch")
     for z, label in samples:
@@ -390,7 +402,7 @@ def test_batch_mode_loses_at_most_the_last_batch(tmp_path, monkeypatch) -> None:
 
 
 def test_batch_mode_keeps_what_a_full_disk_refused(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(module, "BATCH_SECONDS", 1e9)
+    monkeypatch.setattr(pace, "BATCH_SECONDS", 1e9)
     classifier = opened(tmp_path, durable="batch")
     for z, label in stream(5):
         classifier.learn_feature(z, label)
@@ -454,7 +466,7 @@ def test_no_room_for_a_checkpoint_is_no_error(tmp_path, monkeypatch) -> None:
     def no_room(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(pace, "RETRY_SECONDS", 0)
     samples = stream(120)
     classifier = opened(tmp_path)
     with monkeypatch.context() as patch:
@@ -584,9 +596,9 @@ def test_kept_images_let_another_backbone_take_over(tmp_path) -> None:
 WRITER = textwrap.dedent("""
     import sys, torch, verse
     from verse import backbones
-    from verse.durable import classifier as durable
+    from verse.durable import pace, write_ahead
     torch.set_num_threads(1)
-    durable.UNDO_WINDOW, durable.CHECKPOINT_EVERY, durable.LONGEST_JOURNAL = 10, 7, 40
+    write_ahead.UNDO_WINDOW, pace.CHECKPOINT_EVERY, pace.LONGEST_JOURNAL = 10, 7, 40
     classifier = verse.open(sys.argv[1], backbone=backbones.identity((6,)))
     while True:
         n = classifier._journal.last

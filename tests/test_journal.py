@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from verse.durable import JournalFull, backup, restore
 from verse.durable import journal as module
-from verse.durable.archive import backup, restore
-from verse.durable.journal import Journal, JournalFull
+from verse.durable.image_rows import THUMBNAILS
+from verse.durable.journal import Journal
 from verse.types import BadSetting, BadState, VerseError
 
 Z = bytes(range(64))
@@ -89,7 +90,7 @@ def test_thumbnails_are_bounded_for_each_class(tmp_path) -> None:
     by_class: dict[str, list[int]] = {}
     for seq, label, _ in journal.images("thumbnail"):
         by_class.setdefault(label, []).append(seq)
-    assert {len(seqs) for seqs in by_class.values()} == {module.THUMBNAILS}
+    assert {len(seqs) for seqs in by_class.values()} == {THUMBNAILS}
     assert max(by_class["class 0"]) == 60
     journal.close()
 
@@ -176,7 +177,7 @@ def test_flipped_bits_are_noticed_or_harmless(tmp_path, which) -> None:
     journal.set_meta("options", {"learner": "verse"})
     learn(journal, 6)
     if which == "journal.sqlite":
-        journal.wipe_log()
+        journal.database.wipe_log()
     source = copy(live, tmp_path / "source")
     journal.close()
     expected = content(copy(source, tmp_path / "now"))
@@ -200,7 +201,7 @@ def test_flipped_bits_are_noticed_or_harmless(tmp_path, which) -> None:
 
 def test_a_newer_format_and_a_foreign_file_are_refused(tmp_path) -> None:
     journal = begin(tmp_path)
-    journal._db.execute("PRAGMA user_version=99")
+    journal.database.connection.execute("PRAGMA user_version=99")
     journal.close()
     with pytest.raises(BadState, match="format 99"):
         Journal(tmp_path / "journal.sqlite")
@@ -261,13 +262,13 @@ def test_an_archive_cannot_write_elsewhere(tmp_path) -> None:
 def test_full_disk_is_told(tmp_path, monkeypatch) -> None:
     journal = begin(tmp_path)
     learn(journal, 1)
-    journal._db.execute("PRAGMA max_page_count=20")
+    journal.database.connection.execute("PRAGMA max_page_count=20")
     with pytest.raises(JournalFull, match="full"):
         learn(journal, 40)
     kept = journal.last - journal.pending
     assert [e.seq for e in journal.since(0)] == list(range(1, kept + 1))
     journal.discard()
-    journal._db.execute("PRAGMA max_page_count=100000")
+    journal.database.connection.execute("PRAGMA max_page_count=100000")
     learn(journal, 3)
     assert journal.last == kept + 3
     journal.close()

@@ -7,10 +7,10 @@ from typing import Unpack
 
 from verse.backbones import Backbone
 from verse.durable.archive import backup, restore
-from verse.durable.classifier import DurableClassifier, Options, Repaired, Taken, TooLate
-from verse.durable.directory import Locked
-from verse.durable.journal import JournalFull
+from verse.durable.classifier import DurableClassifier
+from verse.durable.errors import JournalFull, Locked, Repaired, Taken, TooLate
 from verse.durable.lesson import Lesson, Outcome
+from verse.durable.options import Options
 
 __all__ = [
     "DurableClassifier",

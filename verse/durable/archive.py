@@ -52,7 +52,7 @@ def _collect(directory: Path, work: Path) -> list[str]:
     for attempt in range(ATTEMPTS):
         source = Journal(directory / "journal.sqlite", readonly=True)
         try:
-            source.copy_to(work / "journal.sqlite")
+            source.database.copy_to(work / "journal.sqlite")
         finally:
             source.close()
         copy = Journal(work / "journal.sqlite", readonly=True)

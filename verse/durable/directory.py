@@ -12,15 +12,12 @@ import filelock
 from torch import Tensor
 
 from verse import checkpoint
-from verse.durable.journal import Journal, JournalFull
-from verse.types import BadState, VerseError
+from verse.durable.errors import JournalFull, Locked
+from verse.durable.journal import Journal
+from verse.types import BadState
 
 Start = tuple[int, str | None]
 """Where replaying begins: a position in the journal, and its checkpoint (None: from nothing)."""
-
-
-class Locked(VerseError):
-    """Another process has the directory open for writing."""
 
 
 class Directory:
@@ -96,7 +93,7 @@ class Directory:
 
     def _wipe(self) -> None:
         for _ in range(100):  # a reader at work holds the old log for a moment
-            if self.journal.wipe_log():
+            if self.journal.database.wipe_log():
                 return
             time.sleep(0.05)
         raise JournalFull("a reader holds on to the old log: close it, then open this again")

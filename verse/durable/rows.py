@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-import zlib
 from dataclasses import dataclass
 from typing import Any
 
-from verse.types import BadState
+from verse.durable.errors import damaged
 
 Statement = tuple[str, tuple[Any, ...]]
 
@@ -39,10 +38,6 @@ def checksum(*parts: object) -> bytes:
     return digest.digest()
 
 
-def damaged(what: str) -> BadState:
-    return BadState(f"the journal is damaged ({what}): restore a backup")
-
-
 def as_row(entry: Entry) -> tuple[Any, ...]:
     text = json.dumps(entry.arguments, sort_keys=True)
     check = checksum(entry.seq, entry.kind, text, entry.z or b"", entry.fate)
@@ -58,10 +53,6 @@ def checked(row: tuple[Any, ...]) -> Entry:
 
 def short_key(key: str) -> bytes:
     return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def image_crc(seq: int, label: str, image: bytes) -> int:
-    return zlib.crc32(image, zlib.crc32(label.encode(), seq))
 
 
 def meta_row(name: str, value: Any) -> Statement:

@@ -1,0 +1,180 @@
+"""The SQLite file of a journal: safe when a write returns, whole or untouched, looked over when
+it is opened.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from verse.durable.errors import JournalFull, damaged
+from verse.durable.image_rows import image_crc
+from verse.durable.rows import Statement
+from verse.types import BadState
+
+FORMAT = 1
+SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum BLOB);
+CREATE TABLE entries (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, arguments TEXT NOT NULL,
+    z BLOB, fate TEXT NOT NULL, checksum BLOB NOT NULL);
+CREATE TABLE keys (
+    key BLOB PRIMARY KEY, seq INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX keys_by_seq ON keys (seq);
+CREATE TABLE checkpoints (position INTEGER PRIMARY KEY, file TEXT NOT NULL);
+CREATE TABLE images (
+    seq INTEGER NOT NULL, kind TEXT NOT NULL, label TEXT NOT NULL, image BLOB NOT NULL,
+    crc INTEGER NOT NULL, PRIMARY KEY (seq, kind));
+CREATE INDEX images_by_label ON images (kind, label, seq);
+"""
+LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
+
+
+class Database:
+    """One connection, of one thread at a time.
+
+    >>> import tempfile
+    >>> database = Database(Path(tempfile.mkdtemp()) / "journal.sqlite")
+    >>> database.write([("INSERT INTO checkpoints VALUES (?, ?)", (7, "a file"))])
+    >>> database.rows("SELECT * FROM checkpoints")
+    [(7, 'a file')]
+    >>> database.close()
+    """
+
+    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+        self.path, self.readonly = path, readonly
+        self.connection = self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        mode = "mode=ro" if self.readonly else "mode=rwc"
+        if self.readonly and not os.access(self.path.parent, os.W_OK):
+            mode += "&immutable=1"  # nobody can be writing, and no lock file can be made
+        try:
+            # one thread at a time by contract; it need not be the one that opened
+            db = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?{mode}",
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
+                timeout=10,
+            )
+        except sqlite3.Error as error:
+            raise BadState(f"cannot open the journal {self.path}: {error}") from error
+        try:
+            db.create_function("image_crc", 3, image_crc, deterministic=True)
+            self._prepare(db)
+        except sqlite3.OperationalError as error:
+            db.close()
+            raise JournalFull(f"cannot open the journal {self.path}: {error}") from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            db.close()
+            raise damaged(str(error)) from error
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        found = db.execute("PRAGMA user_version").fetchone()[0]
+        if found > FORMAT:
+            raise BadState(
+                f"{self.path} has format {found}, this program reads up to {FORMAT}: upgrade verse"
+            )
+        if not self.readonly:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=FULL")
+            db.execute("PRAGMA secure_delete=ON")  # forgotten means gone from the file
+            if found == 0:
+                db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
+
+    def verify(self) -> None:
+        """Notice broken pages and a changed layout."""
+        verdict = self.one("PRAGMA integrity_check(1)")
+        if verdict != ("ok",):
+            raise damaged(str(verdict))
+        if self.rows(LAYOUT) != _pristine_layout():
+            raise damaged("its layout")
+
+    # ---- writing ----------------------------------------------------------------------------
+
+    def write(self, statements: Sequence[Statement]) -> None:
+        """Several changes, all or none."""
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            for statement, values in statements:
+                self.connection.execute(statement, values)
+            self.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                self.connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.OperationalError):
+                raise JournalFull(
+                    f"cannot write the journal ({error}): nothing was learned, everything before "
+                    "is safe; free some disk space"
+                ) from error
+            raise damaged(str(error)) from error
+
+    def wipe_log(self) -> bool:
+        """Fold the log into the database and cut it, so that no old page stays.
+
+        False while a reader hinders.
+        """
+        (busy, _, _) = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
+
+    # ---- reading ----------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Everything read inside is of one moment, whatever a writer does."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.connection.execute("COMMIT")
+
+    def each(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        try:
+            # not "yield from", which closes the cursor of rows that were not all read: too late,
+            # if the database is closed by then
+            for row in self.connection.execute(query, values):  # noqa: UP028
+                yield row
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise damaged(str(error)) from error
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        return list(self.each(query, *values))
+
+    def one(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        return next(iter(self.rows(query, *values)), None)
+
+    def version(self) -> int:
+        """A number that changes when another process has written."""
+        return int(self.rows("PRAGMA data_version")[0][0])
+
+    def copy_to(self, target: Path) -> None:
+        """A consistent copy, also while the original is being written."""
+        copy = sqlite3.connect(target)
+        try:
+            self.connection.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")  # one file that needs no log beside it
+        finally:
+            copy.close()
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@functools.cache
+def _pristine_layout() -> list[tuple[Any, ...]]:
+    db = sqlite3.connect(":memory:")
+    try:
+        db.executescript(SCHEMA)
+        return list(db.execute(LAYOUT))
+    finally:
+        db.close()
