@@ -39,8 +39,8 @@ SCENE = f"""() => {{
 class Server:
     """``verse serve`` as its users start it."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, *options: str, token: str = "") -> None:
+        self.directory, self.options, self.token = directory, options, token
         self.port = 0
         self.start()
 
@@ -54,6 +54,7 @@ class Server:
                 str(self.directory),
                 "--port",
                 str(self.port),
+                *self.options,
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -79,7 +80,9 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}/v1/{path}", timeout=10) as answer:
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        asked = urllib.request.Request(f"{self.url}/v1/{path}", headers=headers)
+        with urllib.request.urlopen(asked, timeout=10) as answer:
             return json.load(answer)
 
     def taught(self) -> dict[str, int]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -69,3 +72,30 @@ def serve(session: Session) -> Iterator[Callable[..., TestClient]]:
     yield start
     for client in running:
         client.__exit__()
+
+
+@pytest.fixture
+def launch() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+    """``launch(directory, "--option", …)``: the real server, in a process of its own."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(directory: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "verse.cli", "serve", str(directory), "--port", "0",
+             "--threads", "1", "--rate", "0", "--at", "fc", *options],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+        )  # fmt: skip
+        running.append(server)
+        assert server.stderr is not None
+        line = server.stderr.readline()
+        assert line.startswith("Serving on http"), line + server.stderr.read()
+        return server, line.split()[-1]
+
+    yield start
+    for server in running:
+        server.kill()
+        server.wait()
+        assert server.stderr is not None
+        server.stderr.close()

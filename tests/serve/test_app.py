@@ -120,7 +120,7 @@ def test_undo_forget_rename_merge(serve, picture) -> None:
 
 def test_classes_taught_as_numbers_are_found(serve, session, picture) -> None:
     session.classifier.learn_one(picture("red"), 7)
-    session._renew()
+    session._writer._renew()
     client = serve()
     assert client.get("/v1/classes").json()[0]["label"] == 7
     assert client.post("/v1/classes/7/rename", json={"to": "seven"}).status_code == 200

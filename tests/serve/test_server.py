@@ -2,47 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 
 import verse
 from verse import StreamClassifier
 from verse.serve.client import Client, ServiceError
-
-
-@pytest.fixture
-def launch() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
-    running: list[subprocess.Popen[str]] = []
-
-    def start(directory: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "verse.cli", "serve", str(directory), "--port", "0",
-             "--threads", "1", "--rate", "0", "--at", "fc", *options],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
-        )  # fmt: skip
-        running.append(server)
-        assert server.stderr is not None
-        line = server.stderr.readline()
-        assert line.startswith("Serving on http"), line + server.stderr.read()
-        return server, line.split()[-1]
-
-    yield start
-    for server in running:
-        server.kill()
-        server.wait()
-        assert server.stderr is not None
-        server.stderr.close()
 
 
 def test_events_and_a_graceful_end(launch, picture, tmp_path, backbone) -> None:
@@ -71,7 +39,10 @@ def test_events_and_a_graceful_end(launch, picture, tmp_path, backbone) -> None:
     assert kinds[0] == "status" and kinds.count("learned") == 2 and kinds.count("undone") == 1
     assert not list((tmp_path / "d").glob("*-wal"))
     with verse.open(tmp_path / "d", backbone=backbone) as again:
-        assert again.samples == 1 and again._position == again._saved
+        assert (
+            again.samples == 1
+            and again._write_ahead.state.position == again._write_ahead.pace.saved
+        )
 
 
 def test_killed_while_a_client_teaches(launch, picture, tmp_path, backbone) -> None:

@@ -60,10 +60,13 @@ def command(
     DIRECTORY is made if it is new. Ctrl-C or a termination signal finishes what waits, writes a
     checkpoint and ends; being killed loses nothing that was answered.
     """
+    from verse.serve.certificate import check_certificate
     from verse.serve.security import Access, Limits, read_token
 
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key belong together")
+    if tls_cert is not None and tls_key is not None:
+        check_certificate(tls_cert, tls_key)
     access = Access.to_serve(host, read_token(token_file), private=private)
     limits = Limits(body=max_bytes, rate=rate)
     from verse.serve.app import create_app

@@ -22,8 +22,9 @@ from verse.durable import JournalFull, Taken
 from verse.serve import schemas
 from verse.serve.events import LISTENERS, Events
 from verse.serve.metrics import Measured, Metrics
+from verse.serve.refusals import Busy, Closing, Unknown
 from verse.serve.security import Access, Guard, Limits, clean_label
-from verse.serve.session import Busy, Closing, Session, Unknown
+from verse.serve.session import Session
 from verse.types import BadSetting, BadState, VerseError
 
 PAGE = Path(__file__).parent / "page"

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import ssl
 import time
 import uuid
 from collections.abc import Iterator
@@ -36,7 +37,8 @@ class Client:
     A request that fails on the way, or that the service is too busy for, is sent again up to
     ``retries`` times, with growing pauses. Every lesson carries an idempotency key, so that a
     lesson whose answer was lost is not learned a second time; undo, forget, rename and merge are
-    not sent again once they may have been received.
+    not sent again once they may have been received. ``verify`` may name a file of certificates to
+    trust, for a server whose own no authority has signed.
 
     >>> client = Client("http://127.0.0.1:8700")
     >>> client.close()
@@ -54,8 +56,9 @@ class Client:
     ) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.retries = retries
+        trusted = ssl.create_default_context(cafile=verify) if isinstance(verify, str) else verify
         self._http = httpx.Client(
-            base_url=url, headers=headers, timeout=timeout, verify=verify, transport=transport
+            base_url=url, headers=headers, timeout=timeout, verify=trusted, transport=transport
         )
 
     def learn(self, image: object, label: str, *, key: str | None = None) -> dict[str, Any]:
@@ -109,15 +112,20 @@ class Client:
 
     def events(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """(type, data) of every change, until the service ends or the iterator is closed."""
-        with self._http.stream("GET", "/v1/events", timeout=60.0) as response:
-            response.raise_for_status()
-            kind = "message"
-            for line in response.iter_lines():
-                name, _, value = line.partition(": ")
-                if name == "event":
-                    kind = value
-                elif name == "data":
-                    yield kind, json.loads(value)
+        try:
+            with self._http.stream("GET", "/v1/events", timeout=60.0) as response:
+                if not response.is_success:
+                    response.read()
+                    raise ServiceError(_detail(response), response.status_code)
+                kind = "message"
+                for line in response.iter_lines():
+                    name, _, value = line.partition(": ")
+                    if name == "event":
+                        kind = value
+                    elif name == "data":
+                        yield kind, json.loads(value)
+        except httpx.TransportError as error:
+            raise ServiceError(f"the service can no longer be heard: {error}", None) from error
 
     def close(self) -> None:
         """Let go of the connection."""

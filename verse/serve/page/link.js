@@ -88,7 +88,7 @@ class Link extends EventTarget {
   }
 
   #become(state) {
-    if (this.state === state && state !== "gone") return;
+    if (this.state === state && state === "here") return; // another failure is news: it is told again
     this.state = state;
     this.dispatchEvent(new Event("state"));
     if (state === "here") for (const resolve of this.#waiting.splice(0)) resolve();

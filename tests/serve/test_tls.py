@@ -1,0 +1,85 @@
+"""The real server over https: with its own certificate, and to nobody who speaks plainly."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from verse.cli import main
+from verse.serve.client import Client, ServiceError
+
+
+def self_signed(folder: Path, name: str = "own") -> tuple[str, str]:
+    """A certificate for this machine and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with: apt-get install openssl")
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-days", "2", "-subj", "/CN=verse", "-addext",
+         "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", str(key),
+         "-out", str(certificate)],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    return str(certificate), str(key)
+
+
+def test_https_to_those_who_trust_the_certificate_and_nothing_else(
+    launch, picture, tmp_path
+) -> None:
+    certificate, key = self_signed(tmp_path)
+    token = tmp_path / "token"
+    token.write_text("a token of some length\n")
+    _, url = launch(
+        tmp_path / "d", "--tls-cert", certificate, "--tls-key", key, "--token-file", str(token)
+    )
+    assert url.startswith("https://127.0.0.1:")
+
+    with Client(url, verify=certificate, token="a token of some length") as client:
+        assert client.learn(picture(), "red")["seq"] == 1
+        assert client.predict(picture())["label"] == "red"
+        kind, data = next(events := client.events())
+        assert kind == "status" and data["samples"] == 1
+        events.close()
+    with (
+        Client(url, verify=certificate, retries=0) as client,
+        pytest.raises(ServiceError, match="token"),
+    ):
+        client.learn(picture(), "red")
+    with (
+        Client(url, retries=0) as client,
+        pytest.raises(ServiceError, match="CERTIFICATE_VERIFY_FAILED"),
+    ):
+        client.status()
+    with Client(url.replace("https", "http"), retries=0, timeout=10) as client:
+        with pytest.raises(ServiceError) as refused:
+            client.status()
+        assert refused.value.code is None  # no answer at all, in no language
+
+    host, port = "127.0.0.1", int(url.rpartition(":")[2])
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        trusting = ssl.create_default_context(cafile=certificate)
+        trusting.minimum_version = trusting.maximum_version = version
+        with (
+            socket.create_connection((host, port), timeout=10) as plain,
+            trusting.wrap_socket(plain, server_hostname=host) as secure,
+        ):
+            assert secure.version() == version.name.replace("_", ".")
+
+
+def test_a_certificate_that_does_not_fit_is_told_before_anything_is_opened(tmp_path) -> None:
+    certificate, key = self_signed(tmp_path)
+    _, foreign = self_signed(tmp_path, "foreign")
+    (tmp_path / "junk.pem").write_text("no certificate")
+    for given in ([certificate, foreign], [str(tmp_path / "junk.pem"), key]):
+        arguments = ["serve", str(tmp_path / "d"), "--tls-cert", given[0], "--tls-key", given[1]]
+        result = CliRunner().invoke(main, arguments, env={"VERSE_TOKEN": ""})
+        assert result.exit_code == 2 and "do not fit" in result.stderr
+    assert not (tmp_path / "d").exists()
