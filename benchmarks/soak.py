@@ -1,6 +1,9 @@
 """Use a server for a long time: teach, ask, listen, undo, rename, forget; memory must stay flat.
 
-python -m benchmarks.soak [--minutes 10]
+    python -m benchmarks.soak [--minutes 10]
+
+Every 400 samples a class is forgotten for good and then taught again. Memory is looked at every few
+seconds; it must not follow the number of requests once the server has seen all kinds of them.
 """
 
 from __future__ import annotations
@@ -8,15 +11,19 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import subprocess
-import sys
-import tempfile
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.load import frame
+import numpy as np
+
+from benchmarks.load import frame, server
 from verse.serve.client import Client, ServiceError
+
+KINDS = ("learned", "asked", "heard", "undone", "renamed", "forgotten", "errors")
 
 
 def resident(pid: int) -> float:
@@ -26,93 +33,119 @@ def resident(pid: int) -> float:
 
 
 def size(directory: Path) -> float:
-    return sum(f.stat().st_size for f in directory.iterdir()) / 2**20
+    """Its files in MiB; one may go while it is looked at."""
+    return sum(os.stat(f).st_size for f in directory.iterdir() if f.exists()) / 2**20
 
 
-def use(url: str, stop: threading.Event, counts: dict[str, int]) -> None:
-    """One restless user."""
-    frames = [frame(i) for i in range(24)]
-    with Client(url) as client:
-        for i in itertools.count():
-            if stop.is_set():
-                return
-            seq = client.learn(frames[i % 24], f"class {i % 8}")["seq"]
-            counts["learned"] += 1
-            if i % 50 == 49:
-                client.undo(seq)
-                counts["undone"] += 1
-            if i % 100 == 99:
-                client.rename("class 1", "other")
-                client.rename("other", "class 1")
-            if i == 199:  # once: each new class after it has an output and a budget of its own
-                client.forget("class 7")
-                counts["forgotten"] += 1
+@dataclass
+class Use:
+    """Restless users of one server, each in a thread of its own."""
 
+    url: str
 
-def ask(url: str, stop: threading.Event, counts: dict[str, int]) -> None:
-    frames = [frame(i) for i in range(24)]
-    with Client(url) as client:
-        while not stop.is_set():
-            client.predict(frames[counts["asked"] % 24])
-            client.classes()
-            counts["asked"] += 1
-            time.sleep(0.02)
+    def __post_init__(self) -> None:
+        self.counts: Counter[str] = Counter(dict.fromkeys(("requests", *KINDS), 0))
+        self.stop = threading.Event()
+        self._counting = threading.Lock()
 
+    def done(self, what: str, requests: int = 1) -> None:
+        with self._counting:
+            self.counts[what] += 1
+            self.counts["requests"] += requests
 
-def listen(url: str, stop: threading.Event, counts: dict[str, int]) -> None:
-    while not stop.is_set():
-        with Client(url) as client:
-            try:
-                for _ in client.events():
-                    counts["heard"] += 1
-                    if stop.is_set():
+    def teach(self) -> None:
+        frames = [frame(i) for i in range(24)]
+        with Client(self.url) as client:
+            for i in itertools.count():
+                if self.stop.is_set():
+                    return
+                seq = client.learn(frames[i % 24], f"class {i % 8}")["seq"]
+                self.done("learned")
+                if i % 50 == 49:
+                    client.undo(seq)
+                    self.done("undone")
+                if i % 100 == 99:
+                    client.rename("class 1", "other")
+                    client.rename("other", "class 1")
+                    self.done("renamed", 2)
+                if i % 400 == 399:
+                    client.forget("class 7")
+                    self.done("forgotten")
+
+    def ask(self) -> None:
+        frames = [frame(i) for i in range(24)]
+        with Client(self.url) as client:
+            for i in itertools.count():
+                if self.stop.is_set():
+                    return
+                client.predict(frames[i % 24])
+                client.classes()
+                self.done("asked", 2)
+                time.sleep(0.02)
+
+    def listen(self) -> None:
+        while not self.stop.is_set():
+            with Client(self.url) as client:
+                self.done("listeners")
+                for heard, _ in enumerate(client.events()):
+                    self.counts["heard"] += 1
+                    if self.stop.is_set():
                         return
-                    if counts["heard"] % 200 == 0:
+                    if heard == 200:
                         break  # listeners come and go
-            except ServiceError:
-                counts["errors"] += 1
+
+    def guarded(self, work: Callable[[], None]) -> None:
+        """An error of the server ends nobody's work, and is counted."""
+        while not self.stop.is_set():
+            try:
+                work()
+            except ServiceError as error:
+                self.done("errors")
+                print(f"error: {error}", flush=True)
+
+
+def summary(seen: list[tuple[float, float, int]]) -> str:
+    """What memory did: (seconds, MiB, requests) of every look."""
+    end = seen[-1][0]
+    parts = [[m for t, m, _ in seen if end * k / 3 <= t <= end * (k + 1) / 3] for k in range(3)]
+    lines = [
+        f"{name} third: least {min(part):.1f} MiB, median {np.median(part):.1f} MiB"
+        for name, part in zip(("first", "middle", "last"), parts, strict=True)
+    ]
+    late = [(n, m) for t, m, n in seen if t > end / 3]
+    slope = np.polyfit([n / 1000 for n, _ in late], [m for _, m in late], 1)[0]
+    lines.append(
+        f"slope of the last two thirds: {slope:+.3f} MiB per 1,000 requests "
+        f"({late[-1][0] - late[0][0]} requests)"
+    )
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        directory = Path(place) / "taught"
-        server = subprocess.Popen(
-            [sys.executable, "-m", "verse.cli", "serve", str(directory), "--port", "0",
-             "--rate", "0"],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "COLUMNS": "200"},
-        )  # fmt: skip
-        assert server.stderr is not None
-        url = server.stderr.readline().split()[-1]
-        stop = threading.Event()
-        counts = dict.fromkeys(("learned", "asked", "heard", "undone", "forgotten", "errors"), 0)
-        users = [threading.Thread(target=f, args=(url, stop, counts)) for f in (use, ask, listen)]
+    with server() as served:
+        use = Use(served.url)
+        users = [
+            threading.Thread(target=use.guarded, args=(work,))
+            for work in (use.teach, use.ask, use.listen)
+        ]
         for user in users:
             user.start()
         begin, seen = time.monotonic(), []
-        while time.monotonic() - begin < options.minutes * 60:
-            time.sleep(min(10.0, options.minutes * 6))
-            seen.append((time.monotonic() - begin, resident(server.pid), size(directory)))
+        while (now := time.monotonic() - begin) < options.minutes * 60:
+            time.sleep(min(5.0, options.minutes * 2))
+            seen.append((now, resident(served.pid), use.counts["requests"]))
             print(
-                f"{seen[-1][0]:6.0f} s  {seen[-1][1]:7.1f} MiB  {seen[-1][2]:6.1f} MiB on disk  "
-                + "  ".join(f"{n} {name}" for name, n in counts.items()),
+                f"{now:6.0f} s  {seen[-1][1]:7.1f} MiB  {size(served.directory):6.1f} MiB on disk  "
+                + "  ".join(f"{n} {name}" for name, n in use.counts.items()),
                 flush=True,
             )
-        stop.set()
+        use.stop.set()
         for user in users:
             user.join()
-        server.terminate()
-        assert server.wait(60) in (0, -15)
-        server.stderr.close()
-    # a checkpoint in the making needs room for a moment: what stays is the least of many looks
-    third = seen[-1][0] / 3
-    middle = min(m for t, m, _ in seen if third < t <= 2 * third)
-    end = min(m for t, m, _ in seen if t > 2 * third)
-    print(f"least memory in the middle third {middle:.1f} MiB, in the last {end:.1f} MiB")
+    print(summary(seen))
 
 
 if __name__ == "__main__":
