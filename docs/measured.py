@@ -94,13 +94,20 @@ def _place(cell: Cell) -> tuple[str, int]:
 
 def _walk() -> Iterator[Cell]:
     for folder in FOLDERS:
-        runs = Sorted(Store(ROOT / folder).results()) if (ROOT / folder).is_dir() else Sorted([])
-        for bench in runs.benches:
-            by, capacity = runs.main(bench), runs.conditions(bench).capacity
+        sorted_runs = finished(folder)
+        for bench in sorted_runs.benches:
+            by, capacity = sorted_runs.main(bench), sorted_runs.conditions(bench).capacity
             for order in orders_of(by):
                 for orders in by.values():
                     if order in orders:
                         yield Cell(bench, order, capacity, orders[order], folder)
+
+
+@cache
+def finished(folder: str) -> Sorted:
+    """The runs of a folder, read once."""
+    there = ROOT / folder
+    return Sorted(Store(there).results() if there.is_dir() else [])
 
 
 def bound_cells() -> list[Cell]:

@@ -108,6 +108,7 @@ def test_a_learner_s_results_come_with_the_command_that_repeats_them(tmp_path: P
     measured.ROOT = tmp_path
     assert measured.block("verse") == "No finished run yet.\n" == measured.block("offline")
     measured.cells.cache_clear()
+    measured.finished.cache_clear()
     (tmp_path / "results" / "sanity").mkdir(parents=True)
     runs = {json.loads(f.read_text())["spec"]["learner"]: f
             for f in (ROOT / "results" / "sanity").glob("*.json")}  # fmt: skip
