@@ -1,4 +1,4 @@
-"""Writes the tables of docs/protocol.md and of the learners' pages from finished runs.
+"""Writes the tables of the README, docs/protocol.md and the learners' pages from finished runs.
 
 ``python docs/tables.py`` reads results/ and replaces what stands between the markers; a test
 compares the pages with the results.
@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import headline
 import measured
 from blocks import filled, table
 
@@ -121,6 +122,7 @@ def stability() -> str:
 
 
 TABLES = (
+    (DOCS.parent / "README.md", "headline", headline.block),
     (DOCS / "protocol.md", "protocol", protocol),
     (DOCS / "learners" / "verse.md", "decisions", decisions),
     (DOCS / "protocol.md", "sanity", sanity),

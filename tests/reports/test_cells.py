@@ -93,7 +93,7 @@ def test_verdicts(ours: list[float], theirs: list[float], verdict: str) -> None:
     assert (mine["rival"], mine["verdict"]) == ("derpp", verdict)
     assert mine["n"] == len(ours)
     assert (mine["p"] is None) == (verdict == "undecided")
-    assert verdicts.table([mine]).rows[0][-1].text == verdict
+    assert verdicts.table([mine]).rows[0][3].text == verdict
 
 
 def test_the_best_rival_is_the_closest_one_on_common_seeds() -> None:

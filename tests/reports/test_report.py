@@ -156,7 +156,7 @@ class Links(HTMLParser):
         for name, value in attrs:
             if name == "id" and value:
                 self.ids.add(value)
-            if name == "src" and value and value.startswith("data:image/png;base64,"):
+            if name == "src" and value and value.startswith("data:image/webp;base64,"):
                 self.inside.append(value)
             elif name in ("href", "src") and value:
                 (self.anchors if value.startswith("#") else self.files).add(value.lstrip("#"))

@@ -13,6 +13,12 @@ from verse.reports.cells import Bench, Sorted, is_verse, orders_of
 from verse.reports.figures import Picture
 from verse.reports.statistics import Estimate
 
+MARKERS = "osD^vPX"
+NOTE = (
+    "Mean and 95 % interval over seeds and test videos. Differences are paired and so surer than "
+    "these intervals look: the tables say which are beyond chance."
+)
+
 
 def maml(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
     """μ_all of VERSE, its variants and the two forms of look-ahead MAML."""
@@ -37,7 +43,8 @@ def ablation(found: Ablation, folder: Path) -> Picture:
         colour = {str(v): shades[i % len(shades)] for i, v in enumerate(found.values)}
         values = {str(v): {o: found.cells[o][v] for o in orders if v in found.cells[o]}
                   for v in found.values}  # fmt: skip
-        return _grouped(values, orders, colour, folder, found.name, found.title, found.symbol)
+        return _grouped(values, orders, colour, folder, found.name, found.title, found.symbol,
+                        dots=True)  # fmt: skip
     figure, (axis,) = style.panels(1, 3.6)
     for order in orders:
         by = {value: found.cells[order][value] for value in found.values
@@ -56,8 +63,7 @@ def ablation(found: Ablation, folder: Path) -> Picture:
     axis.set_ylabel(found.symbol)
     figure.legend(loc="outside lower center", ncols=4)
     return Picture(style.save(figure, folder, found.name), found.title,
-                   "Mean and 95 % interval, on the seeds that all values have.",
-                   narrow=True)  # fmt: skip
+                   f"On the seeds that all values have. {NOTE}")  # fmt: skip
 
 
 def _grouped(
@@ -68,8 +74,10 @@ def _grouped(
     name: str,
     title: str,
     metric: str,
+    *,
+    dots: bool = False,
 ) -> Picture:
-    """Groups of bars: an ordering each, a bar for every series."""
+    """Groups of bars or, where small differences matter, of dots: an ordering each."""
     figure, (axis,) = style.panels(1, 3.6)
     figure.set_size_inches(max(5.2, 1.2 + 0.36 * len(values) * len(orders)), 3.6)
     width = 0.8 / len(values)
@@ -77,13 +85,16 @@ def _grouped(
         place = [orders.index(order) + (i - (len(values) - 1) / 2) * width for order in by]
         means = np.array([e.mean for e in by.values()])
         ends = np.array([[e.low, e.high] for e in by.values()]).reshape(-1, 2)
-        axis.bar(place, means, width * 0.92, color=colour[series], label=series,
-                 yerr=np.abs(ends - means[:, None]).T,
-                 error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#222222"})  # fmt: skip
+        reach = np.abs(ends - means[:, None]).T  # [2, orderings]
+        if dots:
+            axis.errorbar(place, means, yerr=reach, fmt=MARKERS[i % len(MARKERS)], label=series,
+                          color=colour[series], markersize=6, elinewidth=1.4)  # fmt: skip
+        else:
+            axis.bar(place, means, width * 0.92, color=colour[series], label=series, yerr=reach,
+                     error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#222222"})  # fmt: skip
+            axis.set_ylim(bottom=0)
     axis.set_xticks(range(len(orders)), list(orders))
     axis.set_ylabel(metric)
-    axis.set_ylim(bottom=0)
     axis.grid(visible=False, axis="x")
     figure.legend(loc="outside lower center", ncols=min(4, len(values)))
-    note = "Mean and 95 % interval over seeds and test videos."
-    return Picture(style.save(figure, folder, name), title, note, narrow=True)
+    return Picture(style.save(figure, folder, name), title, NOTE)

@@ -20,7 +20,7 @@ from verse.reports.evidence import FAILS, HOLDS, MISSING, OPEN, Evidence, best, 
 from verse.reports.losses import Curve
 from verse.reports.paper import margins
 from verse.reports.statistics import ENOUGH, Estimate
-from verse.reports.tables import Table, Text
+from verse.reports.tables import Table, Text, signed
 
 TEMPORAL = ("instance", "class-instance")
 LITTLE = 0.02  # less is little: where a claim says so of a gain
@@ -189,7 +189,7 @@ def _first(verdicts: Sequence[dict[str, Any]], found: Sorted) -> Claim:
         missing.append(f"{CELLS - len(evidence)} cells of {CELLS}: verse compare "
                        "recipes/omega-{eth80,gtsrb,icub}.toml")  # fmt: skip
     low, high = margins()
-    remark = f"In the paper its margins on its own data sets are {low:+.4f} to {high:+.4f}."
+    remark = f"In the paper its margins go from {low:+.4f} to {high:+.4f}"
     sets = ", ".join(dict.fromkeys(b.title for b in found.benches if b.backbone == backbone))
     text = f"VERSE is first in every cell (in the paper: in all {CELLS})."
     figure = "leads" if evidence else ""
@@ -252,8 +252,8 @@ def _falls(order: str, curves: Iterable[Curve]) -> list[Evidence]:
 def table(claims: Sequence[Claim]) -> Table:
     """One row for each claim and data set."""
     rows = [
-        [Text(c.text), Text(c.where), Text(c.verdict, c.verdict != "undecided"),
-         Text(" ".join(filter(None, (c.why, c.remark))))]
+        [Text(c.text, link=c.figure), Text(c.where), Text(c.verdict, c.verdict != "undecided"),
+         Text(". ".join(filter(None, (c.why, c.remark))))]
         for c in claims
     ]  # fmt: skip
     note = (
@@ -273,7 +273,8 @@ def evidence_table(claims: Sequence[Claim]) -> Table:
         for e in c.evidence:
             estimate = e.estimate
             cells = ["–"] * 3 if estimate is None else [
-                f"{estimate.mean:+.4f}", f"{estimate.low:+.4f} … {estimate.high:+.4f}",
+                signed(estimate.mean, 4),
+                f"{signed(estimate.low, 4)} … {signed(estimate.high, 4)}",
                 str(estimate.n)]  # fmt: skip
             symbol = SYMBOLS.get(e.measure, e.measure)
             data = c.where.partition(":")[0] if c.name != "first" else ""

@@ -8,6 +8,7 @@ from typing import Any
 from verse.reports import statistics
 from verse.reports.ablations import Ablation
 from verse.reports.statistics import ENOUGH, Estimate
+from verse.reports.tables import signed
 
 HOLDS, FAILS, OPEN, MISSING = "holds", "fails", "too close", "missing"
 
@@ -27,8 +28,9 @@ class Evidence:
         """In short: the difference and its interval."""
         e = self.estimate
         if e is None:
-            return f"{self.where}: {self.what} ({self.outcome})"
-        return f"{self.where}: {self.what} {e.mean:+.3f} ({e.low:+.3f} … {e.high:+.3f})"
+            return f"{self.where}: {self.what}"
+        mean, low, high = (signed(value) for value in e[:3])
+        return f"{self.where}: {self.what} {mean} ({low} … {high})"
 
 
 def judged(where: str, what: str, measure: str, e: Estimate | None) -> Evidence:

@@ -31,7 +31,6 @@ class Picture(NamedTuple):
     name: str
     title: str
     note: str
-    narrow: bool = False
 
 
 def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
@@ -45,7 +44,7 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
     figure, axes = style.panels(len(orders), 3.3, width=4.6, rows=2 if len(orders) > 2 else 1)
     for axis, order in zip(axes, orders, strict=True):
         by_class = order.startswith("class-")
-        for name in sorted(cells, key=lambda n: (n in look, n in verses)):
+        for name in sorted(cells, key=lambda n: (n in look, n in verses, n == "verse")):
             if order in cells[name]:
                 mean, spread = _mean_curve([r.alpha for r in cells[name][order]])
                 x = _steps(cells[name][order], by_class)
@@ -55,7 +54,7 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
                 colour, marker = look[name]
                 axis.plot(x, mean, color=colour, marker=marker, markersize=4, zorder=3,
                           linewidth=2.2 if name in verses else 1.3)  # fmt: skip
-                if name in verses and len(cells[name][order]) > 1:
+                if name == "verse" and len(cells[name][order]) > 1:
                     axis.fill_between(x, mean - spread, mean + spread, color=colour,
                                       alpha=0.15, linewidth=0)  # fmt: skip
         bounds = {r.run.seed: r for by in cells.values() for r in by.get(order, []) if r.offline}
@@ -142,16 +141,19 @@ def intervals(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
     names = [n for n in cells if fine_tunes(n)] + names
     figure, axes = style.panels(len(orders), 1.1 + 0.21 * len(names))
     for axis, order in zip(axes, orders, strict=True):
+        kinds: dict[tuple[str, bool], dict[float, Estimate]] = {}
         for row, name in enumerate(names):
             e = statistics.omega(cells[name][order]) if order in cells[name] else None
             if e is not None:
-                _dot(axis, e, row, style.shade(name), hollow=fine_tunes(name))
+                kinds.setdefault((style.shade(name), fine_tunes(name)), {})[row] = e
+        for (colour, hollow), rows in kinds.items():
+            _dots(axis, rows, colour, hollow)
         axis.axvline(1, color=style.BOUND, linestyle="--", linewidth=1)
         axis.set_title(order)
         axis.set_xlabel("Ω_all")
         axis.set_yticks(range(len(names)), [shown(name) for name in names])
         axis.set_ylim(-0.6, len(names) - 0.4)
-        axis.set_xlim(left=min(0.0, axis.get_xlim()[0]))
+        axis.set_xlim(left=0)
     note = (
         "Mean and 95 % interval over seeds and test videos; the dashed line is Offline. Ordered by "
         f"mean accuracy over all orderings. {MARK}: fine-tunes before it answers (hollow)."
@@ -160,10 +162,13 @@ def intervals(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
                    f"Ω_all with intervals: {bench.title}", note)  # fmt: skip
 
 
-def _dot(axis: Axes, e: Estimate, row: float, colour: str, hollow: bool = False) -> None:
-    reach = [[max(e.mean - e.low, 0)], [max(e.high - e.mean, 0)]]
-    axis.errorbar(e.mean, row, xerr=reach, fmt="o", color=colour, markersize=5, elinewidth=1.6,
-                  mfc="white" if hollow else colour)  # fmt: skip
+def _dots(axis: Axes, rows: dict[float, Estimate], colour: str, hollow: bool) -> None:
+    """Row → estimate; hollow dots mark what does not count as a win."""
+    means = np.array([e.mean for e in rows.values()])
+    ends = np.array([[e.low, e.high] for e in rows.values()])
+    reach = np.abs(ends - means[:, None]).T  # [2, rows]
+    axis.errorbar(means, list(rows), xerr=reach, fmt="o", color=colour, markersize=5,
+                  elinewidth=1.6, mfc="white" if hollow else colour)  # fmt: skip
 
 
 def leads(listed: Sequence[dict[str, Any]], folder: Path) -> Picture | None:
@@ -180,7 +185,7 @@ def leads(listed: Sequence[dict[str, Any]], folder: Path) -> Picture | None:
         for v in (v for v in known if v["learner"] == name):
             e = Estimate(v["lead_mean"], v["lead_low"], v["lead_high"], v["n"])
             row, colour = labels.index(_cell_name(v, several)), style.VERDICTS[v["verdict"]]
-            _dot(axis, e, row, colour, hollow=v["verdict"] in ("tied", "undecided"))
+            _dots(axis, {row: e}, colour, hollow=v["verdict"] in ("tied", "undecided"))
             axis.annotate(v["rival"], (e.mean, row), xytext=(0, 5), textcoords="offset points",
                           ha="center", fontsize=6.5, color="#555555")  # fmt: skip
         axis.axvline(0, color=style.BOUND, linewidth=1)

@@ -30,7 +30,7 @@ def table(found: Sorted, commands: Mapping[str, str]) -> Table:
     rows = []
     for (slug, order), by in cells.items():
         best = next((r for r in by.values() if r["best"]), None)
-        if best is None or "verse" not in by:
+        if best is None or "verse" not in by:  # nobody to compare it with
             continue
         bench = benches[slug]
         runs = found.main(bench)["verse"][order]

@@ -12,20 +12,23 @@ from verse.reports.tables import Table, Text
 
 MARK = "ᶠ"
 SIGNS = {"tied": "≈", "undecided": "?"}
+BOLD = (
+    "Bold: the best streaming method; it is first where the paired interval of its lead over every "
+    "rival excludes zero, otherwise ≈ marks it and those it is tied with. ?: fewer than "
+    f"{ENOUGH} seeds in common with a rival. {MARK}: fine-tunes on its memory before it answers, "
+    "and does not compete."
+)
 RULE = (
-    "Mean ± half of the 95 % interval over seeds and test videos. Bold: the best streaming method; "
-    "it is first where the paired interval of its lead over every rival excludes zero, otherwise ≈ "
-    f"marks it and those it is tied with. ?: fewer than {ENOUGH} seeds in common with a rival. "
-    f"{MARK}: fine-tunes on its memory before it answers, and does not compete. μ_all is the mean "
+    f"Mean ± half of the 95 % interval over seeds and test videos. {BOLD} μ_all is the mean "
     "accuracy, without division by Offline."
 )
 
 
 def standing(cells: Cells, order: str) -> dict[str, str]:
-    """Competing learner → "first", "tied", "undecided" or ""."""
+    """Competing learner → "first", "tied", "undecided" or ""; nobody without a rival."""
     names = ranked(cells, order)
-    if not names:
-        return {}
+    if len(names) < 2:
+        return dict.fromkeys(names, "alone")
     best = names[0]
     measure = statistics.metric(*(cells[name][order] for name in names))
     tied, few = [], False
@@ -64,7 +67,7 @@ def records(found: Sorted) -> list[dict[str, Any]]:
                     "offline": sum(b.accuracy for b in bounds) / len(bounds) if bounds else None,
                     "gate_passed": all(b.sound for b in bounds) if bounds else None,
                     "place": place.get(name, "does not compete"),
-                    "best": name == best,
+                    "best": name == best and len(place) > 1,
                     "ms_per_sample": 1000 * median(r.learn_seconds / max(r.learned, 1)
                                                    for r in runs),
                     "memory_samples": int(median(r.capacity for r in runs)),
@@ -195,7 +198,8 @@ def overview(listed: list[dict[str, Any]]) -> Table:
                 sign = SIGNS.get(record["place"], "")
                 row.append(Text(f"{record['mean']:.3f}{sign}", record["best"]))
         rows.append(row)
-    return Table("omega", "Ω_all of all methods", head, rows, RULE, listed)
+    note = f"Means over seeds; their intervals are in the tables below. {BOLD}"
+    return Table("omega", "Ω_all of all methods", head, rows, note, listed)
 
 
 def competitors(found: Sorted, bench: Bench) -> list[str]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from verse import learners
 from verse.checkpoint import write_atomic
@@ -199,12 +202,17 @@ def _html(sections: list[Section], facts: dict[str, Any], folder: Path) -> str:
     )
     environment.tests["table"] = lambda part: isinstance(part, Table)
 
-    def inside(picture: Picture) -> str:
-        data = base64.b64encode((folder / f"{picture.name}.png").read_bytes()).decode()
-        return f"data:image/png;base64,{data}"
+    def inside(picture: Picture) -> dict[str, Any]:
+        packed = io.BytesIO()
+        with Image.open(folder / f"{picture.name}.png") as image:
+            image.convert("RGB").save(packed, "WEBP", lossless=True, method=4)
+            width = round(image.width * 96 / style.DPI)  # as large as it was drawn
+        data = base64.b64encode(packed.getvalue()).decode()
+        return {"data": f"data:image/webp;base64,{data}", "width": width}
 
     page = environment.get_template("page.html")
-    return page.render(sections=sections, facts=facts, inside=inside)
+    pictures = {part.name for s in sections for part in s.parts if isinstance(part, Picture)}
+    return page.render(sections=sections, facts=facts, inside=inside, pictures=pictures)
 
 
 def _markdown(sections: list[Section], facts: dict[str, Any]) -> str:

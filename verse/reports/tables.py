@@ -22,6 +22,8 @@ class Text(NamedTuple):
 
     text: str
     bold: bool = False
+    link: str = ""
+    """The name of the figure that shows it."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,15 @@ class Table:
 
 def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A difference as people write it.
+
+    >>> signed(-0.01), signed(0.2, 1)
+    ('−0.010', '+0.2')
+    """
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def tex(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from verse.reports import statistics
 from verse.reports.cells import Bench, Cells, Sorted, competes, is_verse, orders_of
 from verse.reports.statistics import ENOUGH, Estimate
-from verse.reports.tables import Table, Text
+from verse.reports.tables import Table, Text, signed
 
 
 def verdicts(found: Sorted) -> list[dict[str, Any]]:
@@ -76,16 +76,18 @@ def _verdict(bench: Bench, order: str, name: str, cells: Cells) -> dict[str, Any
 
 def table(listed: list[dict[str, Any]]) -> Table:
     """The verdicts for people."""
-    head = ["learner", "data set", "backbone", "ordering", "best rival", "lead", "95 % interval",
-            "seeds", "p (Holm)", "verdict"]  # fmt: skip
+    head = ["learner", "data set", "ordering", "verdict", "best rival", "lead", "95 % interval",
+            "seeds", "p (Holm)", "backbone"]  # fmt: skip
     rows = []
     for r in sorted(listed, key=lambda r: (r["learner"] != "verse", r["learner"])):
         lead, p = r["lead_mean"], r["p_holm"]
-        interval = "–" if lead is None else f"{r['lead_low']:+.3f} … {r['lead_high']:+.3f}"
-        cells = [r["learner"], r["dataset"], r["backbone"], r["order"], r["rival"],
-                 "–" if lead is None else f"{lead:+.3f}", interval, str(r["n"]),
+        ends = [] if lead is None else [signed(r["lead_low"]), signed(r["lead_high"])]
+        cells = [r["rival"],
+                 "–" if lead is None else signed(lead), " … ".join(ends) or "–", str(r["n"]),
                  "–" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"]  # fmt: skip
-        rows.append([*map(Text, cells), Text(r["verdict"], r["verdict"] == "first")])
+        rows.append([Text(r["learner"]), Text(r["dataset"]), Text(r["order"]),
+                     Text(r["verdict"], r["verdict"] == "first"), *map(Text, cells),
+                     Text(r["backbone"])])  # fmt: skip
     note = (
         "Lead in Ω_all (μ_all where somebody has no Offline) over the best streaming method that "
         "is no variant of VERSE: the one over which the lead is smallest on the seeds both have. "
