@@ -143,6 +143,7 @@ def _sections(
     if listed:
         first = Section("Results")
         if facts["verdicts"]:
+            first.text = verdicts.summary(facts["verdicts"])
             first.add(figures.leads(facts["verdicts"], folder))
         first.add(omega.overview(listed))
         if facts["verdicts"]:

@@ -74,6 +74,22 @@ def _verdict(bench: Bench, order: str, name: str, cells: Cells) -> dict[str, Any
     }
 
 
+def summary(listed: list[dict[str, Any]]) -> str:
+    """How often each is first, tied or beaten.
+
+    >>> summary([{"learner": "verse", "verdict": "tied"}, {"learner": "verse", "verdict": "loss"}])
+    'Against the best rival verse is first in 0, tied in 1 and beaten in 1 of 2 cells.'
+    """
+    parts = []
+    for name in sorted({r["learner"] for r in listed}, key=lambda n: (n != "verse", n)):
+        mine = [r["verdict"] for r in listed if r["learner"] == name]
+        first, tied, loss = (mine.count(word) for word in ("first", "tied", "loss"))
+        rest = f", undecided in {mine.count('undecided')}" if "undecided" in mine else ""
+        parts.append(f"{name} is first in {first}, tied in {tied} and beaten in {loss}{rest} "
+                     f"of {len(mine)} cells")  # fmt: skip
+    return f"Against the best rival {'; '.join(parts)}."
+
+
 def table(listed: list[dict[str, Any]]) -> Table:
     """The verdicts for people."""
     head = ["learner", "data set", "ordering", "verdict", "best rival", "lead", "95 % interval",
