@@ -52,7 +52,7 @@ def test_first_only_beyond_chance_and_never_a_fine_tuner(found: Sorted) -> None:
         assert list(place.values()).count("first") <= 1
     listed = omega.records(found)
     text = omega.table(found, bench, listed).markdown()
-    assert "gdumbᶠ" in text
+    assert "| `gdumb`ᶠ |" in text
     assert text.count("**") == 2 * 2  # one bold figure in each ordering
 
 
@@ -97,7 +97,7 @@ def test_the_report_is_complete(store: Store, tmp_path: Path) -> None:
     with open(tmp_path / "tables" / "omega.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == 14
     markdown = (tmp_path / "index.md").read_text()
-    for title in ("Results", "Claims of the paper", "Ablations", "Assumptions", "Tuning"):
+    for title in ("In short", "Claims of the paper", "Ablations", "Assumptions", "Tuning"):
         assert f"\n## {title}\n" in markdown
     assert "This is a lenient gate: it asks for the weaker of the two." in markdown
     text = (tmp_path / "index.html").read_text()

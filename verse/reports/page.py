@@ -141,7 +141,7 @@ def _sections(
 ) -> list[Section]:
     sections = []
     if listed:
-        first = Section("Results")
+        first = Section("In short")
         if facts["verdicts"]:
             first.text = verdicts.summary(facts["verdicts"])
             first.add(figures.leads(facts["verdicts"], folder))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ _TEX = {
     "β": r"$\beta$", "≥": r"$\geq$", "→": r"$\to$", "·": r"$\cdot$", "<": "$<$", ">": "$>$",
     "{": r"\{", "}": r"\}",
 }  # fmt: skip
+
+_NAME = re.compile(r"^[a-z][\w.-]*(?<!ᶠ)")
 
 
 class Text(NamedTuple):
@@ -34,7 +37,7 @@ class Table:
     >>> print(table.markdown())
     | learner | Ω |
     |:--|--:|
-    | verse | **0.98** |
+    | `verse` | **0.98** |
     """
 
     name: str
@@ -50,10 +53,11 @@ class Table:
         """As a Markdown table."""
         side = ":--|" if self.prose else "--:|"
         lines = [_line(self.head), "|:--|" + side * (len(self.head) - 1)]
-        lines += [
-            _line([f"**{cell.text}**" if cell.bold else cell.text for cell in row])
-            for row in self.rows
-        ]
+        for row in self.rows:
+            cells = [f"**{cell.text}**" if cell.bold else cell.text for cell in row]
+            if self.head[0] == "learner":  # a name, which must not be broken at its hyphens
+                cells[0] = _NAME.sub(r"`\g<0>`", cells[0])
+            lines.append(_line(cells))
         return "\n".join(lines)
 
     def csv(self) -> str:
