@@ -109,4 +109,6 @@ def test_tuning_never_sees_test_videos_nor_seeds_used_later(root: Path) -> None:
         trials = dict.fromkeys((run.learner for run in runs), 0)
         for run in runs:
             trials[run.learner] += 1
-        assert {n for name, n in trials.items() if name != "ncm"} == {18}
+        # nine each; the two closed forms have fewer choices
+        assert trials.pop("slda") == 8 and trials.pop("ncm") == 2
+        assert set(trials.values()) == {9}

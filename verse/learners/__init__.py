@@ -40,6 +40,7 @@ from verse.learners.traits import Traits
 from verse.learners.variants import VARIANTS, Variant
 from verse.learners.vcl import VCL
 from verse.learners.verse import VERSE
+from verse.learners.verse_lda import VERSELDA
 from verse.memory.base import Memory
 from verse.types import BadSetting
 
@@ -56,6 +57,7 @@ __all__ = [
     "SLDA",
     "VCL",
     "VERSE",
+    "VERSELDA",
     "BaSiL",
     "ExStream",
     "FineTune",
@@ -78,6 +80,7 @@ Factory = type[Learner] | Variant
 
 _CLASSES: tuple[type[Learner], ...] = (
     VERSE,
+    VERSELDA,
     FineTune,
     TinyER,
     DER,

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from verse.backbones.plastic import Plastic
 from verse.learners.base import Learner
+from verse.learners.fixed_features import Features, FixedFeatures
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 
@@ -18,7 +19,7 @@ class NCM(Learner):
 
     T. Mensink et al., "Distance-based image classification: generalizing to new classes at
     near-zero cost", TPAMI 2013 (without their learned metric). With e = body(z) of the start
-    weights::
+    weights (``features="embedding"``) or z averaged over its positions (``"input"``)::
 
         μ_y ← μ_y + (e − μ_y) / (n_y + 1),  n_y ← n_y + 1;   score_k = −½ ‖e − μ_k‖²
 
@@ -34,9 +35,18 @@ class NCM(Learner):
     traits: ClassVar[Traits] = Traits(kind="streaming", subset_replay=None)
     STATE: ClassVar[tuple[str, ...]] = ("means", "counts")
 
-    def __init__(self, F: Plastic, memory: Memory | None = None, *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory | None = None,
+        *,
+        features: Features = "embedding",
+        seed: int = 0,
+    ) -> None:
         super().__init__(F, None, seed=seed)
-        self.means = torch.zeros(0, F.head.d, device=self.device)
+        self.features = features
+        self.fixed = FixedFeatures(features, self.theta)
+        self.means = torch.zeros(0, self.fixed.d, device=self.device)
         self.counts: list[int] = []
 
     def new_output(self, output: int) -> None:
@@ -49,7 +59,7 @@ class NCM(Learner):
         self.counts[into] = total
 
     def step(self, z: Tensor, y: int) -> None:
-        e = self.theta.embed(z)[0]
+        e = self.fixed(z)[0]
         mean = self.means[y].lerp(e, 1 / (self.counts[y] + 1))
         self.clip_scale(mean, None)  # refuses what is not finite
         self.means[y] = mean
@@ -57,7 +67,7 @@ class NCM(Learner):
 
     def logits(self, Z: Tensor) -> Tensor:
         # ‖e‖² is the same for every class
-        return self.theta.embed(Z) @ self.means.t() - 0.5 * self.means.square().sum(1)
+        return self.fixed(Z) @ self.means.t() - 0.5 * self.means.square().sum(1)
 
     def network(self) -> torch.nn.Module:
-        return self.theta.frozen(self.means, -0.5 * self.means.square().sum(1))
+        return self.fixed.network(self.means, -0.5 * self.means.square().sum(1))

@@ -1,4 +1,4 @@
-"""The changing parts of a learner (networks, vectors, memories, generators, plain values):
+"""The changing parts of a learner (networks, vectors, moments, memories, generators, plain values):
 how they are marked and taken back, saved and restored, and followed by a reader.
 """
 
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from verse.kernels.moments import Moments
 from verse.kernels.randomness import Random
 from verse.kernels.vector import Vector
 from verse.learners.network import Net
@@ -23,7 +24,7 @@ def marks(parts: Parts) -> dict[str, Any]:
     """What taking a step back needs: references, counters and generator states, no big copies."""
     return {
         name: part.mark()
-        if isinstance(part, Vector | Random | Memory)
+        if isinstance(part, Vector | Moments | Random | Memory)
         else copy.copy(part)
         if isinstance(part, list | dict | set)
         else part
@@ -35,7 +36,7 @@ def undone(parts: Parts, marked: Mapping[str, Any]) -> dict[str, Any]:
     """Take every part back to its mark; returns the plain values as they were."""
     plain = {}
     for name, part in parts.items():
-        if isinstance(part, Vector | Random | Memory):
+        if isinstance(part, Vector | Moments | Random | Memory):
             part.undo(marked[name])
         else:
             plain[name] = marked[name]
@@ -46,7 +47,7 @@ def saved(parts: Parts) -> dict[str, Tensor]:
     """Everything as flat tensors."""
     state: dict[str, Tensor] = {}
     for name, part in parts.items():
-        if isinstance(part, Vector | Memory):
+        if isinstance(part, Vector | Moments | Memory):
             state |= {f"{name}.{key}": value for key, value in part.state().items()}
         elif isinstance(part, Random):
             state[name] = part.state()
@@ -67,7 +68,7 @@ def restored(parts: Parts, state: Mapping[str, Tensor], device: torch.device) ->
     """Bring every part to its saved state; returns the plain values to set."""
     plain = {}
     for name, part in parts.items():
-        if isinstance(part, Vector | Memory):
+        if isinstance(part, Vector | Moments | Memory):
             prefix = f"{name}."
             part.load_state({k[len(prefix) :]: v for k, v in state.items() if k.startswith(prefix)})
         elif isinstance(part, Random):
@@ -97,6 +98,8 @@ def followed(mine: Parts, theirs: Parts, *, memories: bool) -> dict[str, Any]:
         elif isinstance(part, Vector):
             mine[name].move_to(part.layout)
             mine[name].data.copy_(part.data)
+        elif isinstance(part, Moments):
+            mine[name].load_state(part.state())
         elif isinstance(part, Memory):
             if memories:
                 mine[name].load_state(part.state())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
 from verse.backbones.plastic import Plastic
-from verse.kernels.discriminant import lda
-from verse.learners.base import Learner, require
+from verse.kernels.moments import Moments
+from verse.learners.base import Learner, require_settings
+from verse.learners.fixed_features import Features, FixedFeatures
+from verse.learners.setting import about
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 
@@ -18,7 +20,8 @@ class SLDA(Learner):
     """Class means and one covariance, both exact after every sample; a linear classifier of them.
 
     T. Hayes, C. Kanan, "Lifelong machine learning with deep streaming linear discriminant
-    analysis", CVPR workshops 2020. With e = body(z) of the start weights and δ = e − μ_y::
+    analysis", CVPR workshops 2020. With e = body(z) of the start weights (``features="embedding"``)
+    or z averaged over its positions (``"input"``), and δ = e − μ_y::
 
         S ← S + n_y / (n_y + 1) δ δᵀ,   μ_y ← μ_y + δ / (n_y + 1),   n_y ← n_y + 1
         Λ = ((1 − ε) S / N + ε I)⁻¹,    score_k = μ_kᵀ Λ e − ½ μ_kᵀ Λ μ_k
@@ -43,58 +46,37 @@ class SLDA(Learner):
         "samples, so that the result is exactly the batch solution and a class's first sample, "
         "which has no mean to deviate from, adds nothing; no base initialisation.",
     )
-    STATE: ClassVar[tuple[str, ...]] = ("means", "counts", "scatter")
+    STATE: ClassVar[tuple[str, ...]] = ("moments",)
 
     def __init__(
-        self, F: Plastic, memory: Memory | None = None, *, shrinkage: float = 1e-4, seed: int = 0
+        self,
+        F: Plastic,
+        memory: Memory | None = None,
+        *,
+        shrinkage: Annotated[float, about("share of the identity", above=0, most=1)] = 1e-4,
+        features: Features = "embedding",
+        seed: int = 0,
     ) -> None:
+        require_settings(SLDA, locals())
         super().__init__(F, None, seed=seed)
-        require(0 < shrinkage <= 1, f"shrinkage must be in (0, 1], not {shrinkage}")
-        self.shrinkage = shrinkage
-        d = F.head.d
-        self.means = torch.zeros(0, d, device=self.device)
-        self.counts = torch.zeros(0, device=self.device)  # replaced at every step, never written to
-        self.scatter = torch.zeros(d, d, device=self.device)
-        self._solved_for = self.counts
-        self._classifier = self.means, self.counts
+        self.shrinkage, self.features = shrinkage, features
+        self.fixed = FixedFeatures(features, self.theta)
+        self.moments = Moments(1, self.fixed.d, self.device)
 
     def new_output(self, output: int) -> None:
-        self.means = torch.cat((self.means, self.means.new_zeros(1, self.means.shape[1])))
-        self.counts = torch.cat((self.counts, self.counts.new_zeros(1)))
+        self.moments.grow()
 
     def absorb(self, output: int, into: int) -> None:
-        # around their common mean both deviate by what their own means differ
-        n, m = float(self.counts[output]), float(self.counts[into])
-        gap = self.means[output] - self.means[into]
-        self.scatter.addr_(gap, gap, alpha=n * m / (n + m))
-        self.means[into] += gap * (n / (n + m))
-        counts = self.counts.clone()
-        counts[output], counts[into] = 0, n + m
-        self.counts = counts
+        self.moments.absorb(output, into)
 
     def step(self, z: Tensor, y: int) -> None:
-        n = float(self.counts[y])
-        gap = self.theta.embed(z)[0] - self.means[y]
-        # no entry of a scatter matrix exceeds its largest diagonal one
-        self.clip_scale(self.scatter.diagonal() + gap.square(), None)
-
-        counts = self.counts.clone()
-        counts[y] += 1
-        self.scatter.addr_(gap, gap, alpha=n / (n + 1))
-        self.means[y] += gap / (n + 1)
-        self.counts = counts
+        e = self.fixed(z)
+        self.clip_scale(self.moments.largest(e, y), None)  # refuses what is not finite
+        self.moments.add(e, y)
 
     def logits(self, Z: Tensor) -> Tensor:
-        weight, bias = self._solved()
-        return torch.addmm(bias, self.theta.embed(Z), weight.t())
+        weight, bias = self.moments.classifier(self.shrinkage)
+        return torch.addmm(bias, self.fixed(Z), weight.t())
 
     def network(self) -> torch.nn.Module:
-        return self.theta.frozen(*self._solved())
-
-    def _solved(self) -> tuple[Tensor, Tensor]:
-        """Weight [classes, d] and bias [classes] of the linear classifier."""
-        if self._solved_for is not self.counts:
-            covariance = self.scatter / float(self.counts.sum())
-            self._classifier = lda(self.means, covariance, self.shrinkage)
-            self._solved_for = self.counts
-        return self._classifier
+        return self.fixed.network(*self.moments.classifier(self.shrinkage))

@@ -1,0 +1,126 @@
+"""VERSE whose answer also weighs what the statistics of the whole stream say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from torch import Tensor, nn
+
+from verse.backbones.plastic import Plastic
+from verse.kernels.moments import Moments
+from verse.learners.base import require_settings
+from verse.learners.quarters import Quarters
+from verse.learners.setting import about
+from verse.learners.verse import VERSE
+from verse.memory.base import Memory
+
+
+class VERSELDA(VERSE):
+    """VERSE learns as written; a discriminant analysis of fixed features answers along with it.
+
+    A memory of a few per cent forgets what it does not hold. Class means and a covariance do not:
+    they are the same whatever the order of the stream, and know a new class from its first
+    sample. The network in turn learns features that fixed ones lack. With the quarters q(z) of a
+    sample (its map's mean and three differences of its quarters, which tell roughly where
+    something is), one covariance Σ_b for each of these blocks b, shrunk towards its mean
+    variance, and D values in all::
+
+        score_k = F_θ(z)_k + (1 / T √D) Σ_b [ μ_kbᵀ Σ_b⁻¹ q_b(z) − ½ μ_kbᵀ Σ_b⁻¹ μ_kb ]
+
+    Gaussian posteriors in hundreds of dimensions are far too sure of themselves: √D and the
+    temperature T bring them to the scale of the network's.
+
+    >>> import torch
+    >>> from verse.backbones.plastic import Head
+    >>> from verse.memory import ClassBalanced
+    >>> F = Plastic(nn.Identity(), Head(2), z_shape=(2,))
+    >>> learner = VERSELDA(F, ClassBalanced(8))
+    >>> for t in range(8):
+    ...     learner.learn_one(torch.eye(2)[t % 2] + 0.1 * (t // 2 % 2), t % 2)
+    >>> learner.predict_one(torch.tensor([0.9, 0.2]))
+    0
+    """
+
+    name: ClassVar[str] = "verse-lda"
+    traits = replace(
+        VERSE.traits,
+        fidelity="adapted",
+        adaptation="a variant of this project: VERSE's network and a streaming discriminant "
+        "analysis answer together.",
+    )
+    STATE: ClassVar[tuple[str, ...]] = (*VERSE.STATE, "moments")
+
+    def __init__(
+        self,
+        F: Plastic,
+        memory: Memory,
+        *,
+        shrinkage: Annotated[float, about("share of the mean variance", above=0, most=1)] = 0.1,
+        temperature: Annotated[
+            float, about("divides the scores of the statistics", above=0)
+        ] = 10.0,
+        alpha: float = 0.005,
+        beta: float = 0.01,
+        lam: float = 0.3,
+        gamma: float = 0.9,
+        r: float = 0.05,
+        C: int = 16,
+        clip: float | None = 1.0,
+        seed: int = 0,
+    ) -> None:
+        require_settings(VERSELDA, locals())
+        super().__init__(F, memory, alpha=alpha, beta=beta, lam=lam, gamma=gamma, r=r, C=C,
+                         clip=clip, seed=seed)  # fmt: skip
+        self.shrinkage, self.temperature = shrinkage, temperature
+        self.quarters = Quarters(F.z_shape)
+        self.moments = Moments(self.quarters.blocks, self.quarters.d, self.device)
+
+    def new_output(self, output: int) -> None:
+        self.moments.grow()
+
+    def absorb(self, output: int, into: int) -> None:
+        self.moments.absorb(output, into)
+
+    def step(self, z: Tensor, y: int) -> None:
+        e = self.quarters(self._maps(z))[0]
+        self.clip_scale(self.moments.largest(e, y), None)  # refuses what is not finite
+        super().step(z, y)
+        self.moments.add(e, y)
+
+    def logits(self, Z: Tensor) -> Tensor:
+        weight, bias = self._statistics()
+        return super().logits(Z).addmm(self.quarters.module(self._maps(Z)), weight.t()).add_(bias)
+
+    def network(self) -> nn.Module:
+        return _Both(super().network(), self.quarters.module, *self._statistics())
+
+    @property
+    def memory_bytes(self) -> int:
+        """The statistics count like samples."""
+        return super().memory_bytes + self.moments.bytes
+
+    def _statistics(self) -> tuple[Tensor, Tensor]:
+        """(weight, bias) of the softened linear classifier of ``quarters.module``."""
+        weight, bias = self.moments.classifier(self.shrinkage, relative=True)
+        softened = self.temperature * weight.shape[1] ** 0.5
+        return self.quarters.weights(weight) / softened, bias / softened
+
+    def _maps(self, Z: Tensor) -> Tensor:
+        """Stored features as [n, *z_shape]."""
+        return Z.permute(0, 3, 1, 2) if self.F.channels_last and Z.dim() == 4 else Z
+
+
+class _Both(nn.Module):
+    """The sum of both scores, with weights of its own."""
+
+    def __init__(self, F: nn.Module, quarters: nn.Module, weight: Tensor, bias: Tensor) -> None:
+        super().__init__()
+        self.F, self.quarters = F, quarters
+        self.linear = nn.Linear(weight.shape[1], weight.shape[0])
+        self.linear.weight.data, self.linear.bias.data = weight, bias
+        self.requires_grad_(False)
+
+    def forward(self, z: Tensor) -> Tensor:
+        scores: Tensor = self.F(z) + self.linear(self.quarters(z))
+        return scores
