@@ -13,6 +13,7 @@ from typing import Any
 from verse.durable import DurableClassifier, Lesson, Outcome
 from verse.durable.image_rows import THUMBNAILS
 from verse.serve import pictures
+from verse.serve.heap import Heap
 from verse.serve.jobs import Change, Teach
 from verse.serve.progress import Prequential, Rate
 from verse.serve.snapshot import Published
@@ -46,6 +47,7 @@ class Writer:
         self._history = classifier.path / "prequential.json"
         self._prequential = Prequential.load(self._history)
         self._samples = classifier.samples
+        self._heap = Heap()
         self.thumbnails = classifier.thumbnails()
         self.view = self._look()
 
@@ -64,6 +66,7 @@ class Writer:
             if isinstance(job, Change):
                 self._alter(job)
                 self._samples = self._classifier.samples
+        self._heap.tidy()  # everybody has his answer by now
 
     # ---- lessons ----------------------------------------------------------------------------
 
