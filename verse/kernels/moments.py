@@ -75,10 +75,12 @@ class Moments:
         """
         if self._solved_for is not self.counts:
             covariance = self.scatter / float(self.counts.sum())
+            # the first samples tell nothing of the variance: a hundredth of the size of all means
+            # is the least, so that a class counts from its first sample
+            least = 0.01 * float(self.means.square().mean()) or 1.0
             weights, biases = [], []
             for means, block in zip(self.means.unbind(1), covariance, strict=True):
-                scale = float(block.diagonal().mean()) if relative else 1.0
-                scale = scale or 1.0  # of identical samples: any scale will do
+                scale = max(float(block.diagonal().mean()), least) if relative else 1.0
                 weight, bias = lda(means, block / scale, shrinkage)
                 weights.append(weight / scale)
                 biases.append(bias / scale)
