@@ -1,6 +1,6 @@
 """Teach a server that is killed with -9 at random moments.
 
-    python benchmarks/crash.py [--kills 200] [--at LAYER]
+    python benchmarks/crash.py [--kills 200] [--seconds 4] [--at LAYER]
 
 Four clients teach at once, each lesson with its own key. After every kill the server starts again
 on the same directory. At the end: every acknowledged lesson is there under its number, no lesson
@@ -140,7 +140,7 @@ def verify(directory: Path, backbone: Backbone, teachers: Teachers) -> int:
 
 
 def crash(
-    directory: Path, kills: int, seed: int, backbone: Backbone
+    directory: Path, kills: int, seconds: float, seed: int, backbone: Backbone
 ) -> tuple[Teachers, list[float]]:
     """Kill so often; what was taught, and the seconds until each server was there."""
     rng = np.random.default_rng(seed)
@@ -160,7 +160,7 @@ def crash(
                 ]
                 for client in clients:
                     client.start()
-                time.sleep(float(rng.uniform(0, 2.0)))
+                time.sleep(float(rng.uniform(0, seconds)))
         finally:
             os.kill(server, signal.SIGKILL)
             os.waitpid(server, 0)
@@ -179,6 +179,7 @@ def crash(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=4, help="the longest life of a server")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--at", help="the first plastic layer [default: that of the backbone]")
     options = parser.parse_args()
@@ -188,7 +189,9 @@ def main() -> None:
     warm.learn_one(pictures()[0][0], "any")
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place) / "taught"
-        teachers, recoveries = crash(directory, options.kills, options.seed, backbone)
+        teachers, recoveries = crash(
+            directory, options.kills, options.seconds, options.seed, backbone
+        )
         samples = verify(directory, backbone, teachers)
     print(
         f"{options.kills} kills, {backbone.name} at {backbone.at}: "
