@@ -1,49 +1,46 @@
 """How deep should F reach? Accuracy on validation videos against frames per second, per split.
 
-    python benchmarks/tradeoff.py docs/tradeoff.json docs/tradeoff.png
+    verse compare recipes/split-depth.toml --results results/split-depth   # needs VERSE_DATA
+    python benchmarks/tradeoff.py results/split-depth docs/images/tradeoff.png
 
-needs the real data (VERSE_DATA). Accuracy: VERSE with its defaults, class-instance, validation
-videos taken out of training, so that the choice of a default never sees a test video. Frames per
-second: measured in turns, one frame of every split after another.
+Accuracy comes from the finished runs: VERSE with its defaults, class-instance, validation videos
+taken out of training, so that the choice of a default never sees a test video. Frames per second
+are measured now and in turns, one frame of every split after another, so the machine should be
+idle. Prints the table as Markdown.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 
-SPLITS = ("fc", "head", "blocks.15", "blocks.14")
-DATA = {
-    "eth80": ["--holdout", "last:3", "--validation", "last:2", "--thin", "2"],
-    "gtsrb": ["--holdout", "last:3", "--validation", "last:1", "--thin", "3", "--every", "5"],
-}
-SEEDS = (100, 101)
+from frame import classifier_with_memory, pictures
+from timing import alternate
+
+from verse import backbones
+from verse.experiments.result import Result
+from verse.experiments.store import Store
+
+SPLITS = ("fc", "head", "blocks.last")
+ROUNDS = 40
 
 
-def accuracy(data: str, at: str, seed: int) -> float:
-    """μ_all of one run."""
-    answer = subprocess.run(
-        [sys.executable, "-m", "verse.cli", "run", f"folder:{data}", *DATA[data], "--at", at,
-         "--seed", str(seed), "--no-offline", "--threads", "1", "--json", "--out",
-         f"runs/tradeoff/{data}-{at}-{seed}.json"],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    found = json.loads(answer.stdout)
-    for key in ("mu_all", "mu"):
-        if key in found:
-            return float(found[key])
-    return float(found["metrics"]["mu_all"])
+def accuracies(folder: Path) -> dict[str, dict[str, list[float]]]:
+    """Data set → split → μ_all of each seed."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for result in Store(folder).results():
+        name = result.run.dataset.removeprefix("folder:")
+        split = result.run.at or "head"
+        found.setdefault(name, {at: [] for at in SPLITS})[split].append(_mu(result))
+    return found
 
 
-def frames_per_second(rounds: int = 25) -> dict[str, float]:
-    from frame import classifier_with_memory, pictures
-    from timing import alternate
+def _mu(result: Result) -> float:
+    return float(result.summary()["mu_all"])
 
-    from verse import backbones
 
+def frames_per_second() -> dict[str, float]:
     files = pictures()
     classifiers = {
         at: classifier_with_memory(backbones.build(at=at, weights="random"), files) for at in SPLITS
@@ -52,42 +49,56 @@ def frames_per_second(rounds: int = 25) -> dict[str, float]:
         at: (lambda c=c: c.learn_one(files[0], 0))  # type: ignore[misc]
         for at, c in classifiers.items()
     }
-    return {at: 1 / statistics.median(seconds) for at, seconds in alternate(works, rounds).items()}
+    times = alternate(works, ROUNDS)
+    return {at: 1 / statistics.median(seconds) for at, seconds in times.items()}
 
 
-def plot(results: dict[str, dict[str, float]], path: Path) -> None:
+def table(speed: dict[str, float], accuracy: dict[str, dict[str, list[float]]]) -> str:
+    lines = ["| split | frames/s | " + " | ".join(f"μ_all, {d}" for d in accuracy) + " |"]
+    lines.append("|---|---|" + "---|" * len(accuracy))
+    for at in SPLITS:
+        cells = [
+            f"{statistics.mean(by[at]):.3f} ({', '.join(f'{v:.3f}' for v in sorted(by[at]))})"
+            for by in accuracy.values()
+        ]
+        lines.append(f"| `{at}` | {speed[at]:.1f} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def plot(
+    speed: dict[str, float], accuracy: dict[str, dict[str, list[float]]], path: Path
+) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-    for data, marker in zip(DATA, "os", strict=True):
-        x = [results[at]["frames_per_second"] for at in SPLITS]
-        y = [100 * results[at][data] for at in SPLITS]
-        axes.plot(x, y, marker=marker, label=data)
+    figure, panels = plt.subplots(
+        1, len(accuracy), figsize=(8.4, 3.4), sharex=True, layout="constrained"
+    )
+    x = [speed[at] for at in SPLITS]
+    for axes, (data, by) in zip(panels, accuracy.items(), strict=True):
+        y = [100 * statistics.mean(by[at]) for at in SPLITS]
+        axes.plot(x, y, marker="o", color="#0072b2")
+        for at, a in zip(SPLITS, x, strict=True):
+            values = [100 * v for v in by[at]]
+            axes.plot([a] * len(values), values, ".", color="0.55", zorder=0)
         for at, a, b in zip(SPLITS, x, y, strict=True):
-            axes.annotate(at, (a, b), textcoords="offset points", xytext=(4, 5), fontsize=8)
-    axes.axvline(30, color="0.6", linestyle=":", linewidth=1)
-    axes.set_xscale("log")
-    axes.set_xlabel("frames per second (decode + G + VERSE step)")
-    axes.set_ylabel("μ_all on validation videos, %")
-    axes.legend(frameon=False)
+            axes.annotate(at, (a, b), textcoords="offset points", xytext=(6, 6), fontsize=9)
+        axes.axvline(30, color="0.6", linestyle=":", linewidth=1)
+        axes.set_xscale("log")
+        axes.margins(x=0.25, y=0.25)
+        axes.set_title(data)
+        axes.set_xlabel("frames per second")
+    panels[0].set_ylabel("μ_all on validation videos, %")
     figure.savefig(path, dpi=150)
 
 
 def main() -> None:
-    target, picture = Path(sys.argv[1]), Path(sys.argv[2])
+    accuracy = accuracies(Path(sys.argv[1]))
     speed = frames_per_second()
-    results = {
-        at: {
-            "frames_per_second": speed[at],
-            **{d: statistics.mean(accuracy(d, at, s) for s in SEEDS) for d in DATA},
-        }
-        for at in SPLITS
-    }
-    target.write_text(json.dumps(results, indent=2) + "\n")
-    plot(results, picture)
+    plot(speed, accuracy, Path(sys.argv[2]))
+    print(table(speed, accuracy))
 
 
 if __name__ == "__main__":

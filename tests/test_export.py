@@ -69,7 +69,7 @@ def test_verse_exports_the_weights_it_answers_with(tmp_path: Path) -> None:
     files = []
     for which in ("theta", "phi"):
         classifier = StreamClassifier(
-            backbone=backbones.identity(6), settings={"predict_with": which}
+            backbone=backbones.identity(6), learner="verse", settings={"predict_with": which}
         )
         for t, z in enumerate(FEATURES):
             classifier.learn_feature(z, t % 3)

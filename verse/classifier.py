@@ -63,7 +63,7 @@ class StreamClassifier:
         backbone: str | Backbone = "efficientnet-lite0",
         at: str | None = None,
         weights: str | Path | None = None,
-        learner: str = "verse",
+        learner: str = "verse-lda",
         settings: Mapping[str, Any] | None = None,
         memory: str = "class-balanced",
         capacity: int | None = None,

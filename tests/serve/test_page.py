@@ -35,7 +35,7 @@ from tests.serve.browsing import (
 
 PAGE = Path(__file__).parents[2] / "verse" / "serve" / "page"
 CUP, HORSE, UNSEEN_CUP, UNSEEN_HORSE = 1, 2, 3, 4  # scenes of the film
-ENOUGH = 40  # samples of each class
+ENOUGH = 10  # samples of each class
 
 
 @pytest.fixture(scope="module")

@@ -57,9 +57,7 @@ class VERSELDA(VERSE):
         memory: Memory,
         *,
         shrinkage: Annotated[float, about("share of the mean variance", above=0, most=1)] = 0.1,
-        temperature: Annotated[
-            float, about("divides the scores of the statistics", above=0)
-        ] = 10.0,
+        temperature: Annotated[float, about("divides the scores of the statistics", above=0)] = 0.1,
         alpha: float = 0.005,
         beta: float = 0.01,
         lam: float = 0.3,
