@@ -33,12 +33,12 @@ def test_its_network_is_that_of_verse() -> None:
 
 def test_scores_are_the_networks_plus_those_of_every_block() -> None:
     F = small_network()
-    learner = _taught(VERSELDA, F, shrinkage=0.2, temperature=0.5)
+    learner = _taught(VERSELDA, F, shrinkage=0.2, temperature=0.5, weight=0.7)
     Z, y = _stream(F)
     blocks = Quarters(F.z_shape)(Z)
     assert blocks.shape[1] == 4
     test = torch.randn(10, *F.z_shape)
-    expected = _taught(VERSE, F).logits(learner._stored(test)).double()
+    expected = 0.7 * _taught(VERSE, F).logits(learner._stored(test)).double()
     for b in range(4):
         means, covariance = within_class(blocks[:, b], torch.tensor(y), CLASSES)
         scale = covariance.diagonal().mean()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from verse.backbones.plastic import Plastic
@@ -26,12 +27,11 @@ class VERSELDA(VERSE):
     something is), one covariance Σ_b for each of these blocks b, shrunk towards its mean
     variance, and D values in all::
 
-        score_k = F_θ(z)_k + (1 / T √D) Σ_b [ μ_kbᵀ Σ_b⁻¹ q_b(z) − ½ μ_kbᵀ Σ_b⁻¹ μ_kb ]
+        score_k = w F_θ(z)_k + (1 / T √D) Σ_b [ μ_kbᵀ Σ_b⁻¹ q_b(z) − ½ μ_kbᵀ Σ_b⁻¹ μ_kb ]
 
     Gaussian posteriors in hundreds of dimensions are far too sure of themselves: √D and the
-    temperature T bring them to the scale of the network's.
+    temperature T soften them, w is the weight of the network beside them.
 
-    >>> import torch
     >>> from verse.backbones.plastic import Head
     >>> from verse.memory import ClassBalanced
     >>> F = Plastic(nn.Identity(), Head(2), z_shape=(2,))
@@ -57,7 +57,8 @@ class VERSELDA(VERSE):
         memory: Memory,
         *,
         shrinkage: Annotated[float, about("share of the mean variance", above=0, most=1)] = 0.1,
-        temperature: Annotated[float, about("divides the scores of the statistics", above=0)] = 0.1,
+        temperature: Annotated[float, about("softens the scores of the statistics", above=0)] = 0.3,
+        weight: Annotated[float, about("of the network's scores beside them", least=0)] = 0.3,
         alpha: float = 0.005,
         beta: float = 0.01,
         lam: float = 0.3,
@@ -70,7 +71,7 @@ class VERSELDA(VERSE):
         require_settings(VERSELDA, locals())
         super().__init__(F, memory, alpha=alpha, beta=beta, lam=lam, gamma=gamma, r=r, C=C,
                          clip=clip, seed=seed)  # fmt: skip
-        self.shrinkage, self.temperature = shrinkage, temperature
+        self.shrinkage, self.temperature, self.weight = shrinkage, temperature, weight
         self.quarters = Quarters(F.z_shape)
         self.moments = Moments(self.quarters.blocks, self.quarters.d, self.device)
 
@@ -88,10 +89,11 @@ class VERSELDA(VERSE):
 
     def logits(self, Z: Tensor) -> Tensor:
         weight, bias = self._statistics()
-        return super().logits(Z).addmm(self.quarters.module(self._maps(Z)), weight.t()).add_(bias)
+        q = self.quarters.module(self._maps(Z))
+        return torch.addmm(super().logits(Z), q, weight.t(), beta=self.weight).add_(bias)
 
     def network(self) -> nn.Module:
-        return _Both(super().network(), self.quarters.module, *self._statistics())
+        return _Both(super().network(), self.weight, self.quarters.module, *self._statistics())
 
     @property
     def memory_bytes(self) -> int:
@@ -112,13 +114,15 @@ class VERSELDA(VERSE):
 class _Both(nn.Module):
     """The sum of both scores, with weights of its own."""
 
-    def __init__(self, F: nn.Module, quarters: nn.Module, weight: Tensor, bias: Tensor) -> None:
+    def __init__(
+        self, F: nn.Module, share: float, quarters: nn.Module, weight: Tensor, bias: Tensor
+    ) -> None:
         super().__init__()
-        self.F, self.quarters = F, quarters
+        self.F, self.share, self.quarters = F, share, quarters
         self.linear = nn.Linear(weight.shape[1], weight.shape[0])
         self.linear.weight.data, self.linear.bias.data = weight, bias
         self.requires_grad_(False)
 
     def forward(self, z: Tensor) -> Tensor:
-        scores: Tensor = self.F(z) + self.linear(self.quarters(z))
+        scores: Tensor = self.F(z) * self.share + self.linear(self.quarters(z))
         return scores
