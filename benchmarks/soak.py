@@ -117,8 +117,8 @@ def summary(seen: list[tuple[float, float, int]]) -> str:
     # a checkpoint in the making needs room for a moment, so single looks differ by some MiB
     fit, covariance = np.polyfit(thousands, memory, 1, cov=True)
     lines.append(
-        f"slope of the last two thirds: {fit[0]:+.2f} ± {covariance[0, 0] ** 0.5:.2f} MiB per 1,000 "
-        f"requests ({1000 * (thousands[-1] - thousands[0]):.0f} requests)"
+        f"slope of the last two thirds: {fit[0]:+.2f} ± {covariance[0, 0] ** 0.5:.2f} MiB "
+        f"per 1,000 requests ({1000 * (thousands[-1] - thousands[0]):.0f} requests)"
     )
     return "\n".join(lines)
 
