@@ -64,9 +64,16 @@ def test_lambda(shares: dict[object, float], verdict: str, little: str) -> None:
 
 
 def test_too_few_seeds_decide_nothing() -> None:
-    found = judged(sweep("lam", {0.0: 0.7, 0.3: 0.8}, seeds=2))["lambda"]
+    found = judged(sweep("lam", {0.0: 0.7, 0.3: 0.8, 1.0: 0.7}, seeds=2))["lambda"]
     assert found.verdict == "undecided"
     assert "2 of 3 common seeds" in found.why
+
+
+def test_the_best_of_two_values_is_not_the_best() -> None:
+    found = judged(sweep("lam", {0.0: 0.7, 0.3: 0.8}))
+    assert found["lambda"].missing == ["verse compare recipes/ablation-lambda.toml"]
+    assert found["distillation"].verdict == "refuted"
+    assert "holds in 4 of 4: " in judged(sweep("lam", {0.0: 0.8, 0.3: 0.8}))["distillation"].why
 
 
 def test_r_is_judged_by_ordering() -> None:

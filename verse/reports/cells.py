@@ -234,6 +234,15 @@ def _lead(ours: Mapping[int, float], theirs: Mapping[int, float]) -> float:
     return sum(ours[seed] - theirs[seed] for seed in both) / len(both) if both else 0.0
 
 
+def usual(backbones: Iterable[str]) -> str:
+    """The backbone that most have: it need not be named every time.
+
+    >>> usual(["a", "b", "a"])
+    'a'
+    """
+    return max(sorted(counts := Counter(backbones)), key=counts.__getitem__, default="")
+
+
 def is_verse(learner: str) -> bool:
     """VERSE itself, or a variant of it."""
     return learner == "verse" or learner.startswith("verse-")

@@ -22,9 +22,11 @@ from verse.reports.paper import margins
 from verse.reports.statistics import ENOUGH, Estimate
 from verse.reports.tables import Table, Text, signed
 
+ALL = streams.names()
 TEMPORAL = ("instance", "class-instance")
 LITTLE = 0.02  # less is little: where a claim says so of a gain
 CELLS = 12  # three data sets in four orderings
+LISTED = 4  # comparisons that hold and are listed, the closest first
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,12 @@ class Claim:
             rest = f"; holds in {self._count(HOLDS)}" if self._count(HOLDS) else ""
             return f"fails in {len(failed)} of {len(self.evidence)}: {'; '.join(failed)}{rest}"
         parts = []
-        if self._count(HOLDS):
-            parts.append(f"holds in {self._count(HOLDS)} of {len(self.evidence)}")
+        held = [e for e in self.evidence if e.outcome == HOLDS]
+        if held:
+            held.sort(key=lambda e: e.estimate.low if e.estimate else 0.0)
+            listed = "; ".join(e.text for e in held[:LISTED])
+            closest = "" if len(held) <= LISTED else ", the closest of them"
+            parts.append(f"holds in {len(held)} of {len(self.evidence)}{closest}: {listed}")
         close = [e.text for e in self.evidence if e.outcome == OPEN]
         if close:
             parts.append(f"too close in {len(close)}: {'; '.join(close)}")
@@ -105,6 +111,22 @@ def _claim(name: str, text: str, a: Ablation, evidence: list[Evidence]) -> Claim
     return Claim(name, text, where, evidence, figure=a.name)
 
 
+def _best(a: Ablation, value: float, orders: Sequence[str]) -> list[Evidence]:
+    """A value against all others; nothing where it was not among several."""
+    there = [order for order in a.runs if order in orders]
+    if not any(value in a.runs[order] and len(a.runs[order]) > 2 for order in there):
+        return []
+    return [best(a, order, value) for order in there]
+
+
+def _pairs(a: Ablation, ours: Any, theirs: Any, orders: Sequence[str]) -> list[Evidence]:
+    """One value against another; nothing where they never meet."""
+    there = [order for order in a.runs if order in orders]
+    if not any({ours, theirs} <= set(a.runs[order]) for order in there):
+        return []
+    return [pair(a, order, ours, theirs) for order in there]
+
+
 def _larger(a: Ablation) -> list[Evidence]:
     return [pair(a, order, max(by), min(by)) for order, by in a.runs.items()]
 
@@ -112,9 +134,8 @@ def _larger(a: Ablation) -> list[Evidence]:
 def _little(a: Ablation) -> list[Evidence]:
     """A gain below ``LITTLE`` is little: what is judged is how far below."""
     listed = []
-    for order in a.runs:
-        gain = pair(a, order, 0.3, 0.0)
-        e = gain.estimate
+    for gain in _pairs(a, 0.3, 0.0, ALL):
+        order, e = gain.where, gain.estimate
         if e is None:
             listed.append(gain)
             continue
@@ -149,19 +170,19 @@ Compare = Callable[[Ablation], list[Evidence]]
 TURNED: tuple[tuple[str, str, str, Compare], ...] = (
     ("capacity", "A larger memory helps (largest − smallest).", "capacity", _larger),
     ("lambda", "λ = 0.3 is best in every ordering.", "lam",
-     lambda a: [best(a, order, 0.3) for order in a.runs]),
+     lambda a: _best(a, 0.3, ALL)),
     ("distillation", f"Distillation alone adds little (λ = 0.3 against 0, less than {LITTLE}).",
      "lam", _little),
     ("r", "The acceptance rate r = 0.4 is best (but in instance ordering).", "r",
-     lambda a: [best(a, order, 0.4) for order in a.runs if order != "instance"]),
+     lambda a: _best(a, 0.4, [order for order in ALL if order != "instance"])),
     ("r-more", "r = 0.5 is worse than 0.4.", "r",
-     lambda a: [pair(a, order, 0.4, 0.5) for order in a.runs]),
+     lambda a: _pairs(a, 0.4, 0.5, ALL)),
     ("r-instance", "r = 0 is best in instance ordering.", "r",
-     lambda a: [best(a, order, 0.0) for order in a.runs if order == "instance"]),
+     lambda a: _best(a, 0.0, ["instance"])),
     ("ema", "A semantic memory by moving average is a better teacher than θ itself.", "ema",
-     lambda a: [pair(a, order, EMA_LEVELS[3], EMA_LEVELS[1]) for order in a.runs]),
+     lambda a: _pairs(a, EMA_LEVELS[3], EMA_LEVELS[1], ALL)),
     ("ema-copy", "Without averaging (a hard copy, γ = 0) temporal orderings degrade.", "ema",
-     lambda a: [pair(a, o, EMA_LEVELS[3], EMA_LEVELS[2]) for o in a.runs if o in TEMPORAL]),
+     lambda a: _pairs(a, EMA_LEVELS[3], EMA_LEVELS[2], TEMPORAL)),
     ("ema-temporal", "The moving average matters most in temporal orderings.", "ema", _ema_most),
     ("policy", "Reservoir is best for instance and class-instance, class-balanced for iid and "
      "class-iid.", "policy", _policy),

@@ -10,8 +10,17 @@ import numpy as np
 
 from verse import streams
 from verse.reports import statistics, style
-from verse.reports.cells import Bench, Results, Sorted, bench_of, fine_tunes, is_verse, orders_of
-from verse.reports.omega import MARK, competitors, shown
+from verse.reports.cells import (
+    Bench,
+    Results,
+    Sorted,
+    bench_of,
+    fine_tunes,
+    is_verse,
+    orders_of,
+    usual,
+)
+from verse.reports.omega import MARK, cell_name, competitors, shown
 from verse.reports.statistics import Estimate
 from verse.types import MissingExtra
 
@@ -178,16 +187,17 @@ def leads(listed: Sequence[dict[str, Any]], folder: Path) -> Picture | None:
         return None
     names = list(dict.fromkeys(v["learner"] for v in known))
     names.sort(key=lambda name: (name != "verse", name))
-    several = len({v["backbone"] for v in known}) > 1
-    labels = list(dict.fromkeys(_cell_name(v, several) for v in known))[::-1]
+    main = usual(v["backbone"] for v in known)
+    labels = list(dict.fromkeys(cell_name(v, main) for v in known))[::-1]
     figure, axes = style.panels(len(names), 1.3 + 0.24 * len(labels), width=4.4)
     for axis, name in zip(axes, names, strict=True):
         for v in (v for v in known if v["learner"] == name):
             e = Estimate(v["lead_mean"], v["lead_low"], v["lead_high"], v["n"])
-            row, colour = labels.index(_cell_name(v, several)), style.VERDICTS[v["verdict"]]
+            row, colour = labels.index(cell_name(v, main)), style.VERDICTS[v["verdict"]]
             _dots(axis, {row: e}, colour, hollow=v["verdict"] in ("tied", "undecided"))
             axis.annotate(v["rival"], (e.mean, row), xytext=(0, 5), textcoords="offset points",
-                          ha="center", fontsize=6.5, color="#555555")  # fmt: skip
+                          ha="center", fontsize=6.5, color="#444444",
+                          bbox={"fc": "white", "ec": "none", "pad": 0.6})  # fmt: skip
         axis.axvline(0, color=style.BOUND, linewidth=1)
         axis.set_title(name)
         axis.set_xlabel("lead over the best rival")
@@ -203,10 +213,6 @@ def leads(listed: Sequence[dict[str, Any]], folder: Path) -> Picture | None:
         "is the rival. Right of zero beyond chance: first; left of it: a loss."
     )
     return Picture(style.save(figure, folder, "leads"), "VERSE against the best rival", note)
-
-
-def _cell_name(v: dict[str, Any], several: bool) -> str:
-    return f"{v['dataset']}{' ' + v['backbone'] if several else ''} {v['order']}"
 
 
 def losses(found: Sorted, folder: Path) -> list[Picture]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from verse.reports import omega
-from verse.reports.cells import Sorted, is_verse
+from verse.reports.cells import Sorted, is_verse, usual
 from verse.reports.tables import Table, Text
 
 ALONE = "verse-no-virtual"  # VERSE without its virtual step: a control, shown without a variant
@@ -19,7 +19,7 @@ def table(found: Sorted, commands: Mapping[str, str]) -> Table:
     Ω_all with its interval; of Offline the mean accuracy that Ω divides by.
     """
     listed = [record for record in omega.records(found) if record["mean"] is not None]
-    several = len({record["backbone"] for record in listed}) > 1
+    main = usual(record["backbone"] for record in listed)
     names = list(dict.fromkeys(r["learner"] for r in listed if is_verse(r["learner"])))
     variants = [name for name in names if name not in ("verse", ALONE)] or names[1:]
     columns = {"verse": "VERSE", **{name: name for name in variants}, **RIVALS}
@@ -35,7 +35,7 @@ def table(found: Sorted, commands: Mapping[str, str]) -> Table:
         bench = benches[slug]
         runs = found.main(bench)["verse"][order]
         command = next((commands[r.run.id] for r in runs if r.run.id in commands), "")
-        data = f"{bench.dataset}, {bench.backbone}" if several else bench.dataset
+        data = bench.dataset if bench.backbone == main else f"{bench.dataset}, {bench.backbone}"
         leader = omega.figure(best)
         rows.append([
             Text(data), Text(order), Text(f"{best['learner']} {leader.text}"),
@@ -45,4 +45,4 @@ def table(found: Sorted, commands: Mapping[str, str]) -> Table:
         ])  # fmt: skip
     head = ["data set", "ordering", "best streaming method", *columns.values(),
             "Offline's accuracy", "command"]  # fmt: skip
-    return Table("headline", "Ω_all in short", head, rows, omega.RULE)
+    return Table("headline", "Ω_all in short", head, rows, f"Backbone: {main}. {omega.RULE}")

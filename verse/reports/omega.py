@@ -6,7 +6,16 @@ from statistics import median
 from typing import Any
 
 from verse.reports import statistics
-from verse.reports.cells import Bench, Cells, Sorted, competes, fine_tunes, orders_of, ranked
+from verse.reports.cells import (
+    Bench,
+    Cells,
+    Sorted,
+    competes,
+    fine_tunes,
+    orders_of,
+    ranked,
+    usual,
+)
 from verse.reports.statistics import ENOUGH, Estimate
 from verse.reports.tables import Table, Text
 
@@ -177,15 +186,18 @@ def counted(numbers: list[int] | set[int]) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
+def cell_name(record: dict[str, Any], main: str) -> str:
+    """Data set and ordering, and the backbone if it is not the main one."""
+    other = [] if record["backbone"] == main else [record["backbone"]]
+    return " ".join([record["dataset"], *other, record["order"]])
+
+
 def overview(listed: list[dict[str, Any]]) -> Table:
     """Learners × (data set, ordering), Ω_all alone, of all data sets and backbones."""
     columns = list(dict.fromkeys((r["bench"], r["order"]) for r in listed))
     first = {(r["bench"], r["order"]): r for r in reversed(listed)}
-    several = len({first[column]["backbone"] for column in columns}) > 1
-    head = ["learner"]
-    for column in columns:
-        r = first[column]
-        head.append(" ".join([r["dataset"], *([r["backbone"]] if several else []), r["order"]]))
+    main = usual(r["backbone"] for r in listed)
+    head = ["learner", *(cell_name(first[column], main) for column in columns)]
     by = {(r["learner"], r["bench"], r["order"]): r for r in listed}
     rows = []
     for name in dict.fromkeys(r["learner"] for r in listed):
@@ -198,7 +210,10 @@ def overview(listed: list[dict[str, Any]]) -> Table:
                 sign = SIGNS.get(record["place"], "")
                 row.append(Text(f"{record['mean']:.3f}{sign}", record["best"]))
         rows.append(row)
-    note = f"Means over seeds; their intervals are in the tables below. {BOLD}"
+    note = (
+        f"Means over seeds; their intervals are in the tables below. The backbone is {main} where "
+        f"none is named. {BOLD}"
+    )
     return Table("omega", "Ω_all of all methods", head, rows, note, listed)
 
 
