@@ -84,3 +84,14 @@ def test_exported_network_gives_the_same_scores() -> None:
     test = torch.randn(6, *F.z_shape)
     scores = learner.logits(learner._stored(test))
     assert torch.allclose(learner.network()(test), scores, rtol=1e-4, atol=1e-4)
+
+
+def test_forgetting_leaves_nothing_of_the_class_alone_behind() -> None:
+    F = small_network()
+    learner = _taught(VERSELDA, F)
+    covariance = learner.moments.scatter / learner.moments.counts.sum()
+    learner.forget(1)
+    output = learner.labels.index(1)
+    assert not learner.moments.means[output].any() and not learner.moments.counts[output]
+    assert torch.allclose(learner.moments.scatter / learner.moments.counts.sum(), covariance)
+    assert bool(torch.isfinite(learner.logits(learner._stored(torch.randn(3, *F.z_shape)))).all())

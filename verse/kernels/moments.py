@@ -67,6 +67,15 @@ class Moments:
         counts[y], counts[into] = 0, n + m
         self.counts = counts
 
+    def erase(self, y: int) -> None:
+        """The class leaves: its mean is gone; the common covariance stays as it is."""
+        counts = self.counts.clone()
+        counts[y] = 0
+        left, before = float(counts.sum()), float(self.counts.sum())
+        self.scatter.mul_(left / before)  # so that divided by the samples left it is the same
+        self.means[y] = 0
+        self.counts = counts
+
     def classifier(self, shrinkage: float, *, relative: bool = False) -> tuple[Tensor, Tensor]:
         """(weight [classes, blocks · d], bias [classes]) of linear discriminant analysis.
 
@@ -74,7 +83,7 @@ class Moments:
         solved for once after every change.
         """
         if self._solved_for is not self.counts:
-            covariance = self.scatter / float(self.counts.sum())
+            covariance = self.scatter / max(1.0, float(self.counts.sum()))
             # the first samples tell nothing of the variance: a hundredth of the size of all means
             # is the least, so that a class counts from its first sample
             least = 0.01 * float(self.means.square().mean()) or 1.0

@@ -117,6 +117,9 @@ class Learner(nn.Module):
     def absorb(self, output: int, into: int) -> None:
         """Two classes become one: further per-class state of ``output`` joins that of ``into``."""
 
+    def erase(self, output: int) -> None:
+        """A class is forgotten: further state that is its own alone must leave, too."""
+
     def memory_fields(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the memory's fields; a method that stores more adds to it."""
         return {"z": self.stored_shape}
@@ -246,6 +249,7 @@ class Learner(nn.Module):
             raise BadSetting(f"class {y} was never learned")
         output = self._outputs.pop(y)
         self.retired.add(output)
+        self.erase(output)
         removed = sum(memory.discard(output) for memory in self._memories())
         self._share_budget()
         return removed

@@ -58,6 +58,10 @@ class NCM(Learner):
         self.means[into] = self.means[into].lerp(self.means[output], self.counts[output] / total)
         self.counts[into] = total
 
+    def erase(self, output: int) -> None:
+        self.means[output] = 0
+        self.counts[output] = 0
+
     def step(self, z: Tensor, y: int) -> None:
         e = self.fixed(z)[0]
         mean = self.means[y].lerp(e, 1 / (self.counts[y] + 1))

@@ -69,6 +69,9 @@ class SLDA(Learner):
     def absorb(self, output: int, into: int) -> None:
         self.moments.absorb(output, into)
 
+    def erase(self, output: int) -> None:
+        self.moments.erase(output)
+
     def step(self, z: Tensor, y: int) -> None:
         e = self.fixed(z)
         self.clip_scale(self.moments.largest(e, y), None)  # refuses what is not finite

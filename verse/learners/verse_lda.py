@@ -81,6 +81,9 @@ class VERSELDA(VERSE):
     def absorb(self, output: int, into: int) -> None:
         self.moments.absorb(output, into)
 
+    def erase(self, output: int) -> None:
+        self.moments.erase(output)
+
     def step(self, z: Tensor, y: int) -> None:
         e = self.quarters(self._maps(z))[0]
         self.clip_scale(self.moments.largest(e, y), None)  # refuses what is not finite
