@@ -30,7 +30,8 @@ def pictures(n: int = 8) -> list[bytes]:
 
 
 def classifier_with_memory(backbone: backbones.Backbone, files: list[bytes]) -> StreamClassifier:
-    classifier = StreamClassifier(backbone=backbone, capacity=2 * STORED)
+    # the method that the textbook step computes, whatever live classifiers take by default
+    classifier = StreamClassifier(backbone=backbone, learner="verse", capacity=2 * STORED)
     Z = classifier.features(files)
     for y in range(CLASSES):
         classifier.learn_feature(Z[y % len(Z)], y)

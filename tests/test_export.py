@@ -95,7 +95,8 @@ def test_images_through_the_real_networks(backbone: str, tmp_path: Path) -> None
         expected = classifier.predict_proba_one(image)
         assert dict(zip(labels, row.tolist(), strict=True)) == pytest.approx(expected, abs=2e-4)
     assert metadata["backbone"] == backbone and metadata["samples"] == "6"
-    assert metadata["key"] == classifier.backbone.key and metadata["learner"] == "verse"
+    assert metadata["key"] == classifier.backbone.key
+    assert metadata["learner"] == classifier.learner_name == "verse-lda"
 
 
 def test_forgotten_classes_have_no_column(tmp_path: Path) -> None:
@@ -108,8 +109,13 @@ def test_forgotten_classes_have_no_column(tmp_path: Path) -> None:
     assert dict(zip(labels, p[0].tolist(), strict=True)) == pytest.approx(expected, abs=1e-5)
 
 
-def test_nothing_learned_is_told(tmp_path: Path) -> None:
-    classifier = StreamClassifier(backbone=backbones.identity(6))
+@pytest.mark.parametrize("learner", learners.names())
+def test_nothing_learned_is_told(learner: str, tmp_path: Path) -> None:
+    classifier = StreamClassifier(backbone=backbones.identity(6), learner=learner)
+    with pytest.raises(BadSetting, match="nothing was learned"):
+        classifier.export(tmp_path / "m.onnx")
+    classifier.learn_feature(FEATURES[0], "mug")
+    classifier.forget("mug")
     with pytest.raises(BadSetting, match="nothing was learned"):
         classifier.export(tmp_path / "m.onnx")
 

@@ -270,8 +270,10 @@ class StreamClassifier:
         writing the file holds up nobody. Input and output are described in ``verse.export``.
         """
         with self._changing:
-            network = self.learner.network()
             live = list(self.learner.live)
+            if not live:  # before asking for the network: statistics of nothing have none
+                raise BadSetting("nothing was learned yet: teach it a class before exporting it")
+            network = self.learner.network()
             labels = [self._names[self.learner.labels[output]] for output in live]
             samples = self.samples
         facts = {"learner": self.learner_name, "samples": samples}
