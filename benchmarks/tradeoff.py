@@ -65,9 +65,7 @@ def table(speed: dict[str, float], accuracy: dict[str, dict[str, list[float]]]) 
     return "\n".join(lines)
 
 
-def plot(
-    speed: dict[str, float], accuracy: dict[str, dict[str, list[float]]], path: Path
-) -> None:
+def plot(speed: dict[str, float], accuracy: dict[str, dict[str, list[float]]], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
