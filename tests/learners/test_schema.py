@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -75,6 +76,20 @@ def test_what_the_schema_forbids_the_constructor_refuses(name: str) -> None:
                 with pytest.raises(jsonschema.ValidationError):
                     jsonschema.validate({key: value}, learners.schema(name))
             assert not keeps(allowed, value)
+            with pytest.raises(BadSetting, match=key):
+                learners.build(
+                    name, backbones.identity(3).F, memory.get("class-balanced")(8), **{key: value}
+                )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_has_the_wrong_type_the_constructor_refuses(name: str) -> None:
+    """At construction, with the setting's name; not in the middle of a stream."""
+    for key, allowed in learners.schema(name)["properties"].items():
+        for value in ("nonsense", None, True, [1], 1.5, float("inf"), float("nan")):
+            finite = not isinstance(value, float) or math.isfinite(value)  # JSON has no others
+            if finite and jsonschema.Draft202012Validator(allowed).is_valid(value):
+                continue
             with pytest.raises(BadSetting, match=key):
                 learners.build(
                     name, backbones.identity(3).F, memory.get("class-balanced")(8), **{key: value}

@@ -112,8 +112,9 @@ def test_stores_in_half_precision_draws_in_single() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"capacity": 0}, {"byte_limit": -1}, {"capacity": 5, "dtype": "int8"}, {"per_class": 0}],
-)
+    [{}, {"capacity": 0}, {"byte_limit": -1}, {"capacity": 5, "dtype": "int8"}, {"per_class": 0},
+     {"capacity": 2.5}, {"capacity": "20"}, {"capacity": True}, {"capacity": 5, "seed": -1}],
+)  # fmt: skip
 def test_bad_budget(arguments) -> None:
     with pytest.raises(BadSetting):
         Reservoir(**arguments)

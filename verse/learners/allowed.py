@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import math
 import numbers
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from verse.types import BadSetting
@@ -19,6 +20,17 @@ JSON_NAMES: dict[type, str] = {
     str: "string",
     list: "array",
     type(None): "null",
+}
+_IS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+    "integer": ("a whole number", lambda value: isinstance(value, numbers.Integral)),
+    "number": (
+        "a finite number",
+        lambda value: isinstance(value, numbers.Real) and math.isfinite(value),
+    ),
+    "string": ("text", lambda value: isinstance(value, str)),
+    "array": ("a list", lambda value: isinstance(value, list | tuple)),
+    "null": ("None", lambda value: value is None),
 }
 _BOUNDS: dict[str, tuple[Any, str, str]] = {
     "minimum": (operator.ge, "≥", "["),
@@ -40,6 +52,29 @@ def kinds(allowed: Property) -> list[str]:
     if "anyOf" in allowed:
         return list(dict.fromkeys(kind for part in allowed["anyOf"] for kind in kinds(part)))
     return list(dict.fromkeys(JSON_NAMES[type(value)] for value in allowed.get("enum", ())))
+
+
+def of_kind(allowed: Property, value: object) -> bool:
+    """Whether a value has one of the types that a setting takes; NaN and infinity are no numbers.
+
+    >>> of_kind({"type": "number"}, 3), of_kind({"type": "number"}, "3")
+    (True, False)
+    >>> of_kind({"type": "integer"}, True), of_kind({"type": "number"}, float("inf"))
+    (False, False)
+    """
+    told = kinds(allowed)
+    if isinstance(value, bool):  # Python's are integers, JSON's are not
+        return not told or "boolean" in told
+    return not told or any(_IS[kind][1](value) for kind in told)
+
+
+def kind_in_words(allowed: Property) -> str:
+    """The types that a setting takes, for people.
+
+    >>> kind_in_words({"type": ["number", "null"]})
+    'a finite number or None'
+    """
+    return listed(_IS[kind][0] for kind in kinds(allowed))
 
 
 def rule(allowed: Property) -> str:
@@ -76,17 +111,17 @@ def listed(values: Iterable[object]) -> str:
 
 
 def keeps(allowed: Property, value: object) -> bool:
-    """Whether a value of the right type keeps the ``rule``; NaN keeps no bound.
+    """Whether a value of the right type keeps the ``rule``; NaN and infinity keep none.
 
     >>> keeps({"minimum": 0}, 0), keeps({"minimum": 0}, float("nan")), keeps({"minimum": 0}, None)
     (True, False, True)
     """
     if value is None:
         return True
-    if isinstance(value, numbers.Real) and not all(
-        test(value, allowed[key]) for key, (test, _, _) in _BOUNDS.items() if key in allowed
-    ):
-        return False
+    if isinstance(value, numbers.Real):
+        bounds = ((test, allowed[key]) for key, (test, _, _) in _BOUNDS.items() if key in allowed)
+        if not math.isfinite(value) or not all(test(value, bound) for test, bound in bounds):
+            return False
     if isinstance(value, str) and not re.search(allowed.get("pattern", ""), value):
         return False
     return value in allowed.get("enum", (value,))

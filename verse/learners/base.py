@@ -19,7 +19,7 @@ from verse.kernels.interrupts import deferred_interrupt
 from verse.kernels.randomness import Random
 from verse.kernels.vector import Vector
 from verse.learners import parts
-from verse.learners.allowed import keeps, rule
+from verse.learners.allowed import keeps, kind_in_words, of_kind, rule
 from verse.learners.json_schema import properties
 from verse.learners.network import Net
 from verse.learners.setting import Seed
@@ -47,7 +47,9 @@ def require_settings(make: Callable[..., object], given: Mapping[str, Any]) -> N
     verse.types.BadSetting: lr must be > 0, not -1
     """
     for name, allowed in properties(make).items():
-        require(keeps(allowed, given[name]), f"{name} must be {rule(allowed)}, not {given[name]!r}")
+        value = given[name]
+        require(of_kind(allowed, value), f"{name} must be {kind_in_words(allowed)}, not {value!r}")
+        require(keeps(allowed, value), f"{name} must be {rule(allowed)}, not {value!r}")
 
 
 class Learner(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from math import prod
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,12 @@ from verse.kernels.scratch import scratch
 from verse.types import BadSetting, BadState, Batch
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def _whole(value: object, *, least: int) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        return False
+    return int(value) >= least
 
 
 class Memory:
@@ -41,8 +48,10 @@ class Memory:
         if all(value is None for value in budget.values()):
             raise BadSetting("a memory needs a budget: capacity, byte_limit or per_class")
         for name, value in budget.items():
-            if value is not None and value < 1:
-                raise BadSetting(f"{name} must be at least 1, not {value}")
+            if value is not None and not _whole(value, least=1):
+                raise BadSetting(f"{name} must be a whole number of at least 1, not {value!r}")
+        if not _whole(seed, least=0):
+            raise BadSetting(f"seed must be a whole number of at least 0, not {seed!r}")
         if dtype not in DTYPES:
             raise BadSetting(f"memory dtype {dtype!r}: use one of {', '.join(DTYPES)}")
         self.capacity = capacity
