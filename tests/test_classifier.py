@@ -117,6 +117,21 @@ def test_labels_keep_type_and_order() -> None:
     assert classifier.classes == [7, "7", "b", "a"]
 
 
+def test_numpys_labels_are_pythons(tmp_path) -> None:
+    """Labels often come out of an array; they are saved as plain ones."""
+    classifier = vectors()
+    for label in np.array([7, 8]), np.array(["a"]):
+        classifier.learn_many([np.ones(6)] * len(label), label)
+    classifier.learn_one(np.ones(6), 7)
+    assert classifier.classes == [7, 8, "a"]
+    assert [type(label) for label in classifier.classes] == [int, int, str]
+    classifier.save(tmp_path / "c.verse")
+    classifier.forget(np.int64(8))
+    assert classifier.classes == [7, "a"]
+    with pytest.raises(BadLabel, match="not list"):
+        classifier.forget(["a"])
+
+
 def test_before_learning() -> None:
     classifier = vectors()
     assert classifier.predict_one(np.ones(6)) is None
@@ -210,6 +225,19 @@ def test_another_backbone_is_refused(tmp_path) -> None:
     vectors().save(file)
     with pytest.raises(BadState, match="another backbone"):
         StreamClassifier.load(file, backbone=backbones.identity((7,)))
+
+
+def test_a_backbone_of_your_own_is_asked_for(tmp_path) -> None:
+    file = tmp_path / "c.verse"
+    vectors().save(file)
+    with pytest.raises(BadState, match=r"of your own \(identity at fc\): hand it over"):
+        StreamClassifier.load(file)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "one", None])
+def test_a_seed_is_a_whole_number(seed) -> None:
+    with pytest.raises(BadSetting, match="seed"):
+        vectors(seed=seed)
 
 
 def test_unknown_options_name_the_valid_ones() -> None:

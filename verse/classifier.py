@@ -7,6 +7,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,16 +29,18 @@ class NotExact(UserWarning):
 
 
 def check_label(label: object) -> Label:
-    """A label is a non-empty string or an integer.
+    """A label is a non-empty string or an integer; those of numpy become Python's.
 
     >>> check_label("mug")
     'mug'
     """
-    if isinstance(label, bool) or not isinstance(label, str | int):
+    if isinstance(label, str):
+        if not label.strip():
+            raise BadLabel("a label must not be empty")
+        return str(label)
+    if isinstance(label, bool) or not isinstance(label, Integral):
         raise BadLabel(f"a label is a string or an integer, not {type(label).__name__}")
-    if isinstance(label, str) and not label.strip():
-        raise BadLabel("a label must not be empty")
-    return label
+    return int(label)
 
 
 class StreamClassifier:
@@ -200,7 +203,7 @@ class StreamClassifier:
         return moved
 
     def _number(self, label: Label) -> int:
-        if label not in self._numbers:
+        if check_label(label) not in self._numbers:
             raise BadLabel(f"there is no class {label!r}; there are {self.classes}")
         return self._numbers[label]
 
@@ -319,6 +322,11 @@ class StreamClassifier:
     ) -> Self:
         """Rebuild from what ``spec`` and ``learner.state`` gave."""
         try:
+            if backbone is None and spec["backbone"] not in backbones.names():
+                raise BadState(
+                    f"this classifier was taught with a backbone of your own ({spec['backbone']} "
+                    f"at {spec['at']}): hand it over again, load(path, backbone=…)"
+                )
             chosen = backbone or backbones.build(
                 spec["backbone"],
                 at=spec["at"],
