@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ def test_the_identity_does_not_change() -> None:
 
 def test_stored_results_keep_their_identity(root: Path) -> None:
     files = sorted((root / "results").rglob("*.json"))
-    stored = {f: json.loads(f.read_text(encoding="utf-8")) for f in files if len(f.stem) == 16}
+    named = [f for f in files if re.fullmatch("[0-9a-f]{16}", f.stem)]
+    stored = {f: json.loads(f.read_text(encoding="utf-8")) for f in named}
     assert {f.stem for f in stored} == {Run.load(d["spec"]).id for d in stored.values()}
 
 
