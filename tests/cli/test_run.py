@@ -91,6 +91,7 @@ def test_options_reach_the_run(tmp_path: Path) -> None:
     [
         (("run", "tabletopp"), "did you mean 'tabletop'"),
         (("run", "folder:nowhere"), "there is no folder nowhere"),
+        (("run", "tabletop", "--at", "hed", "--data", "frames=1"), "did you mean 'head'"),
         ((*TOY, "--learner", "vers"), "did you mean 'verse'"),
         ((*TOY, "--order", "iidd"), "did you mean 'iid'"),
         ((*TOY, "--set", "betta=1"), "did you mean 'beta'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,7 +87,11 @@ def cut(
     """
     names = [*stages, "fc"]
     if at not in names[1:]:
-        raise BadSetting(f"{backbone} has no split point {at!r}: use one of {', '.join(names[1:])}")
+        near = difflib.get_close_matches(at, names[1:], n=1)
+        hint = f", did you mean {near[0]!r}?" if near else "."
+        raise BadSetting(
+            f"{backbone} has no split point {at!r}{hint} There are: {', '.join(names[1:])}"
+        )
     i = names.index(at)
     rest = _sequence(names[i:-1], stages) if at != "fc" else nn.Identity()
     return _sequence(names[:i], stages), rest

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from verse.datasets.base import Dataset, DataWarning, Frames, Source, check, unreadable
 from verse.datasets.splits import validation
-from verse.types import BadSetting
+from verse.types import BadData, BadSetting
 
 __all__ = [
     "DataWarning",
@@ -101,6 +101,8 @@ def load(
     if holdout is not None:
         given["holdout"] = holdout
     _fits(name, loader, given)
+    if name == "folder" and root is None:
+        _there(path, Path(str(given["path"])))
     if progress is not None and "progress" in inspect.signature(loader).parameters:
         given["progress"] = progress
     dataset = loader(**given).thin(every, keep)
@@ -118,6 +120,18 @@ def _folder(path: str, root: str | Path | None) -> Path:
     if shared and not Path(path).is_dir() and (Path(shared) / path).is_dir():
         return Path(shared) / path
     return Path(path)
+
+
+def _there(path: str, found: Path) -> None:
+    """Refuse a folder that is nowhere; say where it was looked for, and what to do."""
+    if found.expanduser().exists():
+        return
+    shared = os.environ.get("VERSE_DATA")
+    also = f", nor in {shared} (VERSE_DATA)" if shared else ""
+    raise BadData(
+        f"there is no folder {path or found}{also}: write folder:PATH with a folder that holds one folder "
+        "per class" + ("" if shared else ", or set VERSE_DATA to where it lies")
+    )
 
 
 def _find(name: str) -> Callable[..., Dataset]:

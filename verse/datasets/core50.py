@@ -68,6 +68,7 @@ def load(
             start,
             f"Download {ARCHIVE.url} (5.9 GB) and unpack it there, so "
             f"that {start}/core50_128x128/s1/o1/C_01_01_000.png exists; or ask for it: "
+            "verse run core50 --data download=true, or "
             'load("core50", options={"download": True})',
         )
     videos = [

@@ -52,6 +52,7 @@ def load(
             "Download iCubWorld28_128x128.zip from "
             f"{PAGE} (iCubWorld28) and unpack it there, so that "
             f"{start}/train/day1/cup/cup1/ exists; or ask for it: "
+            "verse run icub28 --data download=true, or "
             'load("icub28", options={"download": True})',
         )
     sides = {
