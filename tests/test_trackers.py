@@ -50,6 +50,38 @@ def test_a_line_is_there_at_once(tmp_path: Path) -> None:
     writer.close()
 
 
+def test_a_resumed_file_goes_on(tmp_path: Path) -> None:
+    """Killed after frame 20, saved at frame 12: what comes again is written once."""
+    file = tmp_path / "events.jsonl"
+
+    def learned(*positions: int) -> list[Learned]:
+        return [Learned(p, p, {"loss": float(p)}) for p in positions]
+
+    first = tracker(f"jsonl:{file}")
+    for event in (*learned(4, 8), TESTED, *learned(12, 16, 20)):
+        first(event)
+    first.close()
+    with file.open("a") as cut:
+        cut.write('{"event": "lear')
+    second = tracker(f"jsonl:{file}", resume=True)
+    second(TESTED)
+    assert len(file.read_text().splitlines()) == 7, "untouched until the run goes on"
+    for event in (*learned(16, 20), Finished(SoFar(learned=20, tested=[TESTED]))):
+        second(event)
+    second.close()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    positions = [line.get("position", line.get("after")) for line in lines]
+    assert positions == [4, 8, 10, 12, 16, 20, None]
+    assert lines[-1]["event"] == "finished"
+
+
+def test_resuming_without_a_file_begins_one(tmp_path: Path) -> None:
+    writer = tracker(f"jsonl:{tmp_path / 'new'}", resume=True)
+    writer(TESTED)
+    writer.close()
+    assert json.loads((tmp_path / "new").read_text())["after"] == 10
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_tensorboard(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from verse.checkpoint import write_atomic
 from verse.evaluate import Finished, Learned, Tested
 from verse.types import BadSetting, MissingExtra
 
@@ -29,6 +30,8 @@ class Tracker(Protocol):
 class JsonLines:
     """One JSON object per event and line, written at once, so that a reader can follow.
 
+    With ``resume`` the file goes on: what it holds of later frames, which the run repeats, goes.
+
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "events.jsonl"
     >>> tracker = JsonLines(file)
@@ -38,8 +41,10 @@ class JsonLines:
     '{"event": "learned", "position": 16, "learned": 16, "losses": {"loss": 0.5}}\\n'
     """
 
-    def __init__(self, path: Path) -> None:
-        self._file = _open(path)
+    def __init__(self, path: Path, *, resume: bool = False) -> None:
+        self._path = path
+        self._file = None if resume and path.exists() else _open(path)
+        self._repeated: dict[int, str] = {}  # tests so far, which a resumed run tells first
 
     def __call__(self, event: object) -> None:
         if isinstance(event, Finished):
@@ -49,11 +54,33 @@ class JsonLines:
         else:
             return
         line = {"event": type(event).__name__.lower()} | values
-        self._file.write(json.dumps(_finite(line), ensure_ascii=False) + "\n")
+        text = json.dumps(_finite(line), ensure_ascii=False) + "\n"
+        if self._file is None and isinstance(event, Tested):
+            self._repeated[event.after] = text
+            return
+        if self._file is None:
+            self._file = self._going_on(event.position if isinstance(event, Learned) else None)
+        self._file.write(text)
         self._file.flush()
 
+    def _going_on(self, position: int | None) -> IO[str]:
+        """The file with what it held of the frames before ``position`` (None: of all)."""
+        kept: dict[tuple[int, str], str] = {}
+        for text in self._path.read_text(encoding="utf-8").splitlines(keepends=True):
+            try:
+                line = json.loads(text)
+                at = int(line["position" if line["event"] == "learned" else "after"])
+            except (ValueError, KeyError, TypeError):
+                continue  # the end of the run, or half a line
+            if position is None or at < position:
+                kept[at, line["event"]] = text
+        kept |= {(after, "tested"): text for after, text in self._repeated.items()}
+        write_atomic(self._path, "".join(kept[key] for key in sorted(kept)).encode())
+        return self._path.open("a", encoding="utf-8", newline="")
+
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
 
 class Csv:
@@ -112,13 +139,27 @@ KINDS: dict[str, Callable[[Path], Tracker]] = {
 }
 
 
-def tracker(spec: str) -> Tracker:
-    """From the command line's form ``jsonl:FILE``, ``csv:FILE`` or ``tensorboard:FOLDER``."""
+def place_of(spec: str) -> tuple[str, Path]:
+    """(kind, path) of the command line's form; an unknown kind is an error.
+
+    >>> place_of("csv:alpha.csv")[0]
+    'csv'
+    """
     kind, colon, place = spec.partition(":")
     if kind not in KINDS or not colon or not place:
         forms = ", ".join(f"{name}:PATH" for name in KINDS)
         raise BadSetting(f"no tracker {spec!r}: use one of {forms}")
-    return KINDS[kind](Path(place))
+    return kind, Path(place)
+
+
+def tracker(spec: str, *, resume: bool = False) -> Tracker:
+    """From the command line's form ``jsonl:FILE``, ``csv:FILE`` or ``tensorboard:FOLDER``.
+
+    ``resume`` keeps what an interrupted run has written of the frames before; tests so far are
+    told again by the run itself, so that a file of tests is whole anyway.
+    """
+    kind, place = place_of(spec)
+    return JsonLines(place, resume=resume) if kind == "jsonl" else KINDS[kind](place)
 
 
 def _open(path: Path) -> IO[str]:

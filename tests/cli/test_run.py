@@ -160,10 +160,12 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
 
 
 def test_resume_of_a_finished_run_only_prints_it() -> None:
-    first = document(*TOY, "--no-offline")
-    before = Path(first["file"]).stat().st_mtime_ns
-    assert document(*TOY, "--no-offline", "--resume") == first
-    assert Path(first["file"]).stat().st_mtime_ns == before
+    track = ("--track", "jsonl:events.jsonl", "--track", "csv:alpha.csv")
+    first = document(*TOY, "--no-offline", *track)
+    files = [Path(name) for name in (first["file"], "events.jsonl", "alpha.csv")]
+    before = [(f.stat().st_mtime_ns, f.read_bytes()) for f in files]
+    assert document(*TOY, "--no-offline", "--resume", *track) == first
+    assert [(f.stat().st_mtime_ns, f.read_bytes()) for f in files] == before
 
 
 @pytest.mark.slow
@@ -215,8 +217,18 @@ def test_ctrl_c_exits_with_130_and_can_be_resumed(
 
     with monkeypatch.context() as patch:
         patch.setattr(live.Live, "__call__", stop)
-        result = call(*TOY, "--no-offline", "--out", "cut.json")
+        result = call(*TOY, "--no-offline", "--out", "cut.json", "--track", "jsonl:cut.jsonl")
     assert result.exit_code == 130
     assert (tmp_path / "cut.checkpoint").exists()
-    cut = document(*TOY, "--no-offline", "--out", "cut.json", "--resume")
-    assert cut["alpha"] == document(*TOY, "--no-offline", "--out", "whole.json")["alpha"]
+    cut = document(
+        *TOY, "--no-offline", "--out", "cut.json", "--resume", "--track", "jsonl:cut.jsonl"
+    )
+    whole = document(*TOY, "--no-offline", "--out", "whole.json", "--track", "jsonl:whole.jsonl")
+    assert cut["alpha"] == whole["alpha"]
+    cut_losses, whole_losses = (
+        [line for line in (tmp_path / name).read_text().splitlines() if '"learned",' in line]
+        for name in ("cut.jsonl", "whole.jsonl")
+    )
+    assert len(whole_losses) > 3 and cut_losses[0] == whole_losses[0]
+    # the frame that Ctrl-C came at was learned and saved, but its event told nobody
+    assert set(cut_losses) <= set(whole_losses) and len(cut_losses) >= len(whole_losses) - 1

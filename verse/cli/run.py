@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def command(
     with result_only(as_json):
         from verse.cli.live import Live, plain_warnings
         from verse.experiments import Run, execute, in_order, prepare
-        from verse.trackers import tracker
+        from verse.trackers import place_of, tracker
 
         if plot is not None:
             from verse.reports.curve import check
@@ -112,8 +113,14 @@ def command(
         run = Run.load(record)
         file = out if out.suffix == ".json" else out / f"{run.name}.json"
         saved = file.with_suffix(".checkpoint")
-        trackers = [tracker(spec) for spec in track]
-        with plain_warnings(), Live(f"{run.learner}, {run.order}") as live:
+        for spec in track:
+            place_of(spec)  # refuses unknown kinds before anything is computed
+        trackers: list[Any] = []
+        with (
+            plain_warnings(),
+            Live(f"{run.learner}, {run.order}") as live,
+            contextlib.ExitStack() as closing,
+        ):
 
             def watch(event: object) -> None:
                 live(event)
@@ -122,6 +129,9 @@ def command(
 
             result = finished(file, run.id) if resume else None
             if result is None:
+                for spec in track:
+                    trackers.append(tracker(spec, resume=resume and saved.exists()))
+                    closing.callback(trackers[-1].close)
                 saved.parent.mkdir(parents=True, exist_ok=True)
                 ready = prepare(
                     run, root=root, cache=not no_cache, strict=strict, threads=threads, watch=live
@@ -138,8 +148,6 @@ def command(
                 )
                 result.save(file)
                 saved.unlink(missing_ok=True)
-        for each in trackers:
-            each.close()
         if plot is not None:
             from verse.reports.curve import plot as draw
 

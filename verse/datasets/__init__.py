@@ -129,8 +129,8 @@ def _there(path: str, found: Path) -> None:
     shared = os.environ.get("VERSE_DATA")
     also = f", nor in {shared} (VERSE_DATA)" if shared else ""
     raise BadData(
-        f"there is no folder {path or found}{also}: write folder:PATH with a folder that holds one folder "
-        "per class" + ("" if shared else ", or set VERSE_DATA to where it lies")
+        f"there is no folder {path or found}{also}: write folder:PATH with a folder that holds one "
+        "folder per class" + ("" if shared else ", or set VERSE_DATA to where it lies")
     )
 
 
