@@ -107,7 +107,7 @@ def learner_table() -> str:
         for row in rows
     ]
     facts = [{key: str(value) for key, value in short(row).items()} for row in rows]
-    heads = [key for key in facts[0] if key != "fidelity"]
+    heads = list(facts[0])
     assumed = [[f"[{f['name']}]({f['name']}.md)", *(f[key] for key in heads[1:])] for f in facts]
     parts = ["# Learners\n", NOTE, LEARNERS.strip(), "", table(("name", "does", "fidelity"), lines)]
     return "\n".join([*parts, ASSUMPTIONS.strip(), "", table(heads, assumed)])

@@ -85,7 +85,14 @@ def test_assumptions_are_those_of_the_papers_table() -> None:
 
 
 def test_people_see_the_table_of_assumptions() -> None:
-    result = CliRunner().invoke(
-        main, ["list", "learners"], catch_exceptions=False, env={"COLUMNS": "200"}
-    )
-    assert "breaks CISLL" in result.stdout
+    """Also on a narrow terminal: no name and no word in two."""
+    for columns in ("80", "200"):
+        result = CliRunner().invoke(
+            main, ["list", "learners"], catch_exceptions=False, env={"COLUMNS": columns}
+        )
+        lines, table = result.stdout.partition("\n\n")[::2]
+        assert all(f"\n{name} " in lines for name in ("verse-no-virtual", "fine-tune"))
+        rows = {line.split()[0]: line.split() for line in table.splitlines() if line.strip()}
+        assert rows["verse"][1:3] == ["streaming", "1"] and rows["coreset-vcl"][1] == "batch"
+        assert max(map(len, result.stdout.splitlines())) <= int(columns)
+        assert lines.split()[:3] == ["name", "fidelity", "description"]

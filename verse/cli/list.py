@@ -40,7 +40,6 @@ def short(row: dict[str, object]) -> dict[str, object]:
     """A learner's assumptions on one line: yes is ✓, no is ✗, – does not apply."""
     headings = {
         "name": "name",
-        "fidelity": "fidelity",
         "type": "type",
         "batch_size": "batch",
         "fine_tuning": "tunes",
@@ -109,7 +108,10 @@ def command(kind: str, as_json: bool) -> None:
     if as_json:
         print_json([row | more.get(row["name"], {}) | schemas.get(row["name"], {}) for row in rows])
         return
-    print_table(rows)
-    if more:
-        click.echo()
-        print_table([short(row) for row in more.values()])
+    if not more:
+        print_table(rows)
+        return
+    print_table([{"name": row["name"], "fidelity": more[row["name"]]["fidelity"],
+                  "description": row["description"]} for row in rows])  # fmt: skip
+    click.echo()
+    print_table([short(row) for row in more.values()], dense=True)

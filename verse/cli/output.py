@@ -68,13 +68,17 @@ def plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form; convert it first")
 
 
-def print_table(rows: Sequence[Mapping[str, object]]) -> None:
-    """Print rows of equal keys as an aligned table on standard output."""
+def print_table(rows: Sequence[Mapping[str, object]], *, dense: bool = False) -> None:
+    """Print rows of equal keys as an aligned table on standard output.
+
+    ``dense``: many narrow columns, of which only headings may take several lines.
+    """
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=dense)
     for column in rows[0] if rows else ():
-        table.add_column(column, overflow="fold")
+        widest = max(map(len, (*column.split(), *(str(row[column]) for row in rows))))
+        table.add_column(column, overflow="fold", min_width=widest if dense else None)
     for row in rows:
         table.add_row(*(str(cell) for cell in row.values()))
     console(stderr=False).print(table)
