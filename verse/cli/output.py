@@ -71,14 +71,14 @@ def plain(value: object) -> Any:
 def print_table(rows: Sequence[Mapping[str, object]], *, dense: bool = False) -> None:
     """Print rows of equal keys as an aligned table on standard output.
 
-    ``dense``: many narrow columns, of which only headings may take several lines.
+    ``dense``: many narrow columns, whose headings take a line for each word.
     """
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=dense)
     for column in rows[0] if rows else ():
-        widest = max(map(len, (*column.split(), *(str(row[column]) for row in rows))))
-        table.add_column(column, overflow="fold", min_width=widest if dense else None)
+        heading = column.replace(" ", "\n") if dense else column
+        table.add_column(heading, overflow="fold", vertical="bottom" if dense else "top")
     for row in rows:
         table.add_row(*(str(cell) for cell in row.values()))
     console(stderr=False).print(table)
