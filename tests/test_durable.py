@@ -55,9 +55,10 @@ def same(a: StreamClassifier | State, b: StreamClassifier | State) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
 
 
-def clean(samples, learner: str = "verse", **options) -> StreamClassifier:
+def clean(samples, learner: str | None = None, **options) -> StreamClassifier:
     """A run that was never interrupted."""
-    classifier = StreamClassifier(backbone=backbones.identity((DIM,)), learner=learner, **options)
+    chosen = {"learner": learner} if learner else {}
+    classifier = StreamClassifier(backbone=backbones.identity((DIM,)), **chosen, **options)
     for z, label in samples:
         classifier.learn_feature(z, label)
     return classifier
@@ -82,7 +83,7 @@ def entries(classifier: durable.DurableClassifier) -> int:
 # ---- coming back ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("learner", ["verse", "derpp", "slda", "exstream", "gdumb"])
+@pytest.mark.parametrize("learner", ["verse", "verse-lda", "derpp", "slda", "exstream", "gdumb"])
 def test_killed_at_any_time_is_as_never_interrupted(tmp_path, learner) -> None:
     samples = stream(75)
     for stop in (0, 1, 9, 10, 37, 74):

@@ -48,7 +48,7 @@ def test_teach_then_ask(serve, picture) -> None:
 
 def test_the_learner_and_its_settings(serve) -> None:
     found = serve().get("/v1/learner").json()
-    assert found["name"] == "verse" and found["settings"]["lam"] == 0.3
+    assert found["name"] == "verse-lda" and found["settings"]["lam"] == 0.3
     assert set(found["schema"]["properties"]) == set(found["settings"])
 
 
@@ -70,7 +70,7 @@ def test_looking(serve, picture) -> None:
     assert status["prequential"]["accuracy"] == pytest.approx(14 / 15)
     assert status["prequential"]["window"][-1] == [16, pytest.approx(14 / 15, abs=1e-4)]
     assert status["auth"] == {"learn": False, "predict": False}
-    assert (status["learner"], status["backbone"]) == ("verse", "efficientnet-lite0")
+    assert (status["learner"], status["backbone"]) == ("verse-lda", "efficientnet-lite0")
     jpeg = client.get("/v1/samples/16/thumbnail")
     assert jpeg.headers["content-type"] == "image/jpeg"
     assert Image.open(io.BytesIO(jpeg.content)).size == (48, 40)

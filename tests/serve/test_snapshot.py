@@ -7,6 +7,7 @@ import pytest
 import verse
 from verse import backbones, learners
 from verse.checks import small_stream
+from verse.kernels import moments
 from verse.serve.snapshot import Published
 
 
@@ -28,3 +29,15 @@ def test_a_published_state_answers_like_the_classifier(name: str, tmp_path) -> N
                     given, own = published.answer(question), classifier.predict_feature(question)
                     assert given.probabilities == own.probabilities
                     assert (given.label, given.step) == (own.label, classifier.samples)
+
+
+def test_an_answer_never_waits_for_statistics_to_be_solved(tmp_path, monkeypatch) -> None:
+    backbone = backbones.identity((6,))
+    with verse.open(tmp_path, backbone=backbone, learner="verse-lda") as classifier:
+        published = Published(classifier)
+        for z, y in small_stream(backbone.F, each=2):
+            classifier.learn_feature(z, str(y))
+            published.publish(classifier)
+            with monkeypatch.context() as patch:
+                patch.setattr(moments, "lda", None)
+                assert published.answer(z) == classifier.predict_feature(z)

@@ -97,6 +97,12 @@ class Moments:
             self._solved_for = self.counts
         return self._classifier
 
+    def follow(self, other: Moments) -> None:
+        """Become a copy of another one, with what that has solved for already."""
+        self.load_state(other.state())
+        if other._solved_for is other.counts:
+            self._classifier, self._solved_for = other._classifier, self.counts
+
     def mark(self) -> Any:
         """What ``undo`` needs to take a growth back (not a change of values)."""
         return self.means, self.counts

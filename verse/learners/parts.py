@@ -99,7 +99,7 @@ def followed(mine: Parts, theirs: Parts, *, memories: bool) -> dict[str, Any]:
             mine[name].move_to(part.layout)
             mine[name].data.copy_(part.data)
         elif isinstance(part, Moments):
-            mine[name].load_state(part.state())
+            mine[name].follow(part)
         elif isinstance(part, Memory):
             if memories:
                 mine[name].load_state(part.state())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 from verse.durable import DurableClassifier
@@ -43,10 +44,16 @@ class Published:
         self.publish(classifier)
 
     def publish(self, classifier: DurableClassifier) -> None:
-        """Writer only: from now on answers come from the classifier as it is."""
-        spare = self._back
+        """Writer only: from now on answers come from the classifier as it is.
+
+        What a method works out once after a change (statistics solved, means of exemplars) is
+        worked out here, so that no answer has to wait for it.
+        """
+        spare, nothing = self._back, torch.zeros(classifier.backbone.F.z_shape)
+        classifier.predict_feature(nothing)
         with spare.lock:
             spare.learner.follow(classifier.learner)
+            spare.learner.predict_proba_one(nothing)
             spare.names, spare.step = classifier.names, classifier.samples
         self._front, self._back = spare, self._front
 
