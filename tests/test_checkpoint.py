@@ -86,3 +86,11 @@ def test_other_circumstances_are_named(monkeypatch) -> None:
     then = checkpoint.circumstances()
     monkeypatch.setattr(checkpoint, "circumstances", lambda: then | {"threads": "64"})
     assert checkpoint.differences(then) == [f"threads was {then['threads']}, is 64"]
+    del then["numpy"]  # of a version that did not note it
+    assert checkpoint.differences(then) == [f"threads was {then['threads']}, is 64"]
+
+
+def test_versions_threads_and_machine_are_noted() -> None:
+    noted = checkpoint.circumstances()
+    assert set(noted) == {"torch", "numpy", "onnxruntime", "threads", "machine", "processor"}
+    assert all(noted.values())

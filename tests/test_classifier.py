@@ -220,6 +220,13 @@ def test_other_circumstances_warn(tmp_path) -> None:
         torch.set_num_threads(threads)
 
 
+def test_another_normalisation_warns(tmp_path) -> None:
+    file = tmp_path / "c.verse"
+    vectors().save(file)
+    with pytest.warns(NotExact, match="batchnorm of F was frozen, is train"):
+        StreamClassifier.load(file, backbone=backbones.identity((6,), batchnorm="train"))
+
+
 def test_another_backbone_is_refused(tmp_path) -> None:
     file = tmp_path / "c.verse"
     vectors().save(file)

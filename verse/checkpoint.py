@@ -7,7 +7,9 @@ name, so that a crash leaves the old file or the new one, never a mixture.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import importlib.metadata
 import json
 import os
 import platform
@@ -15,6 +17,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import numpy
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
@@ -53,6 +56,8 @@ def circumstances() -> dict[str, str]:
     """What must be equal for a resumed run to be equal to the last bit."""
     return {
         "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "onnxruntime": _version("onnxruntime"),
         "threads": str(torch.get_num_threads()),
         "machine": platform.machine(),
         "processor": torch.backends.cpu.get_cpu_capability(),
@@ -62,7 +67,16 @@ def circumstances() -> dict[str, str]:
 def differences(saved: dict[str, str]) -> list[str]:
     """What has changed since, in words; empty when resuming is exact."""
     now = circumstances()
-    return [f"{k} was {saved.get(k)}, is {v}" for k, v in now.items() if saved.get(k) != v]
+    # what an older version did not note is not known to have changed
+    return [f"{k} was {saved[k]}, is {v}" for k, v in now.items() if saved.get(k, v) != v]
+
+
+@functools.cache
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
 
 
 def _checksum(tensors: dict[str, Tensor], document: str) -> str:

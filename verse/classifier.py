@@ -340,6 +340,10 @@ class StreamClassifier:
                     f"this classifier was taught with another backbone ({spec['backbone']} at "
                     f"{spec['at']}, other weights): its features do not fit"
                 )
+            for what, now in (("precision", chosen.F.precision), ("batchnorm", chosen.F.batchnorm)):
+                if spec.get(what, now) != now:
+                    message = f"not exact: {what} of F was {spec[what]}, is {now}"
+                    warnings.warn(message, NotExact, stacklevel=3)
             classifier = cls(
                 backbone=chosen,
                 learner=spec["learner"],
