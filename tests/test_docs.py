@@ -121,7 +121,9 @@ def test_a_learner_s_results_come_with_the_command_that_repeats_them(tmp_path: P
     assert "| 1 | 0." in measured.block("offline"), "the bound of these runs"
     (tmp_path / "recipes").symlink_to(ROOT / "recipes")
     measured.holders.cache_clear()
-    assert "verse compare recipes/omega-eth80.toml --only learner=mas\n" in measured.block("mas")
+    # which recipe holds a run changes with the settings that are chosen there
+    again = r"verse compare recipes/[\w-]+\.toml --only learner=mas\n"
+    assert re.search(again, measured.block("mas"))
     own = "verse compare recipes/sanity.toml --only learner=tinyer --results results/sanity\n"
     assert own in measured.block("tinyer")
 
