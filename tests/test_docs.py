@@ -74,6 +74,7 @@ def script(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(DOCS))  # scripts import what they share
+        patch.setitem(sys.modules, name, module)  # dataclasses look for their module there
         spec.loader.exec_module(module)
     return module
 
