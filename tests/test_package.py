@@ -260,14 +260,15 @@ def test_the_sdist_holds_what_a_build_and_the_tests_need(root: Path, tmp_path: P
     )
     with tarfile.open(next(tmp_path.glob("verse-*.tar.gz"))) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    for folder in ("verse", "tests", "benchmarks", "recipes"):
+    for folder in ("verse", "tests", "benchmarks", "recipes", "docs"):
         wanted = {
             path.relative_to(root).as_posix()
             for path in (root / folder).rglob("*")
             if path.is_file() and "__pycache__" not in path.parts
         }
         assert wanted <= inside
-    assert {"pyproject.toml", "README.md", "LICENSE", "constraints.txt"} <= inside
+    alone = {"pyproject.toml", "README.md", "LICENSE", "constraints.txt", "demo.py", "mkdocs.yml"}
+    assert alone <= inside
 
 
 def test_the_wheel_asks_for_the_core_only(wheel: zipfile.ZipFile) -> None:
