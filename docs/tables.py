@@ -85,6 +85,28 @@ def decisions() -> str:
     return table(head, rows)
 
 
+def depth() -> str:
+    """Where F begins: accuracy on validation videos against what a step and a sample cost."""
+    groups: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    for r in sorted(Store(RESULTS / "split-depth").results(), key=lambda r: r.run.seed):
+        groups[r.run.at or "head"][data_name(r)].append(r)
+    names = sorted({name for by in groups.values() for name in by})
+    rows = []
+    for at in ("fc", "head", "blocks.last"):
+        every = [r for found in groups[at].values() for r in found]
+        mus = ([r.mu_all for r in groups[at][name]] for name in names)
+        rows.append(
+            [
+                f"`{at}`",
+                *(f"{statistics.mean(v):.3f} ({', '.join(f'{x:.3f}' for x in v)})" for v in mus),
+                f"{statistics.median(r.steps_per_second for r in every):.1f}",
+                f"{every[0].memory_bytes / every[0].capacity / 1000:.0f} kB",
+            ]
+        )
+    head = ["F begins at", *(f"μ_all, {name}" for name in names), "steps a second", "a sample"]
+    return table(head, rows)
+
+
 def seeds_table(folder: str) -> str:
     """Means over seeds, a row per backbone and learner; Ω only where Offline was trained."""
     groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
@@ -127,6 +149,7 @@ TABLES = (
     (DOCS / "learners" / "verse.md", "decisions", decisions),
     (DOCS / "protocol.md", "sanity", sanity),
     (DOCS / "learners" / "verse.md", "stability", stability),
+    (DOCS / "performance.md", "depth", depth),
 )
 
 
