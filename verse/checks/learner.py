@@ -13,6 +13,7 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.checks.worlds import Stream, same, small_network, small_stream
 from verse.learners.base import Learner
+from verse.learners.network import Net
 from verse.memory.base import Memory
 from verse.memory.class_balanced import ClassBalanced
 from verse.types import Refused
@@ -177,54 +178,61 @@ def check_learns_separable_stream(make: LearnerMaker) -> None:
 
 
 def check_survives_exception(make: LearnerMaker) -> None:
-    """An error or Ctrl-C in any gradient of a step leaves everything as it was."""
+    """An error or Ctrl-C in any gradient of a step, or behind it, leaves everything as it was."""
+    places: tuple[tuple[type, str], ...] = ((Net, "body_gradient"), (Learner, "clip_scale"))
     for kind in (RuntimeError, KeyboardInterrupt):
-        for failing in range(3):  # the first, second and third gradient of the step
-            learner = _learner(make)
-            stream = small_stream(learner.F)
-            _learn(learner, stream[:20])
-            before = _frozen(learner)
-            with _failing_gradient(failing, kind) as failed:
-                try:
-                    learner.learn_one(stream[20][0], 777)  # a new class: growth is undone too
-                except kind:
-                    assert failed
-            if not failed:  # the method computes fewer gradients
-                continue
-            same(before, _frozen(learner), f"after {kind.__name__} in gradient {failing + 1}")
-            twin = _learner(make)
-            _learn(twin, stream[:20])
-            for each in (learner, twin):
-                _learn(each, stream[20:])
-            same(_frozen(twin), _frozen(learner), "going on after an exception")
+        for nth in range(3):  # the first, second and third gradient of the step
+            for owner, method in places:
+                _survives(make, _failing(owner, method, nth, kind), kind)
 
 
-class _failing_gradient:
-    """Make the n-th gradient computation inside the block raise."""
+def _survives(make: LearnerMaker, failure: _failing, kind: type[BaseException]) -> None:
+    learner = _learner(make)
+    stream = small_stream(learner.F)
+    _learn(learner, stream[:20])
+    before = _frozen(learner)
+    with failure as failed:
+        try:
+            learner.learn_one(stream[20][0], 777)  # a new class: growth is undone too
+        except kind:
+            assert failed
+    if not failed:  # the method computes fewer gradients
+        return
+    same(before, _frozen(learner), f"after {failure}")
+    twin = _learner(make)
+    _learn(twin, stream[:20])
+    for each in (learner, twin):
+        _learn(each, stream[20:])
+    same(_frozen(twin), _frozen(learner), f"going on after {failure}")
 
-    def __init__(self, nth: int, error: type[BaseException]) -> None:
-        self.nth, self.error = nth, error
+
+class _failing:
+    """Make the n-th call of a method inside the block raise once it has done its work."""
+
+    def __init__(self, owner: type, method: str, nth: int, error: type[BaseException]) -> None:
+        self.owner, self.method, self.nth, self.error = owner, method, nth, error
         self.failed: list[bool] = []
 
+    def __str__(self) -> str:
+        return f"{self.error.__name__} in call {self.nth + 1} of {self.method}"
+
     def __enter__(self) -> list[bool]:
-        from verse.learners.network import Net
+        self.original, count = getattr(self.owner, self.method), 0
 
-        self.cls, self.original, count = Net, Net.gradient, 0
-
-        def gradient(net: Net, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
+        def call(*args: object, **kwargs: object) -> object:
             nonlocal count
             count += 1
-            result = self.original(net, *args, **kwargs)  # type: ignore[arg-type]
+            result = self.original(*args, **kwargs)
             if count == self.nth + 1:
                 self.failed.append(True)
                 raise self.error("made to fail")
             return result
 
-        Net.gradient = gradient  # type: ignore[method-assign,assignment]
+        setattr(self.owner, self.method, call)
         return self.failed
 
     def __exit__(self, *_: object) -> None:
-        self.cls.gradient = self.original  # type: ignore[method-assign]
+        setattr(self.owner, self.method, self.original)
 
 
 def check_refuses_nonfinite(make: LearnerMaker) -> None:
