@@ -117,8 +117,8 @@ def ready(port: int) -> float:
     raise AssertionError("the server does not come back")
 
 
-def verify(directory: Path, backbone: Backbone, teachers: Teachers) -> int:
-    """Compare with a clean run; how many samples there are."""
+def verify(directory: Path, backbone: Backbone, teachers: Teachers) -> tuple[int, str]:
+    """Compare with a clean run; how many samples there are, and the method that learned them."""
     with verse.open(directory, backbone=backbone) as again:
         order: dict[int, int] = {}
         for lesson in range(teachers.next):
@@ -136,7 +136,7 @@ def verify(directory: Path, backbone: Backbone, teachers: Teachers) -> int:
             clean.learn_feature(features[which], teachers.taught[which][1])
         a, b = again.learner.state(), clean.learner.state()
         assert a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a), "bits differ"
-        return again.samples
+        return again.samples, again.learner_name
 
 
 def crash(
@@ -192,9 +192,9 @@ def main() -> None:
         teachers, recoveries = crash(
             directory, options.kills, options.seconds, options.seed, backbone
         )
-        samples = verify(directory, backbone, teachers)
+        samples, learner = verify(directory, backbone, teachers)
     print(
-        f"{options.kills} kills, {backbone.name} at {backbone.at}: "
+        f"{options.kills} kills, {learner} on {backbone.name} at {backbone.at}: "
         f"{len(teachers.acknowledged)} lessons acknowledged, none lost; "
         f"{samples} learned, none twice ({teachers.repeated} were sent again); "
         "weights and memory bit-identical to a clean run; "

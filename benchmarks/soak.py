@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import re
 import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +32,13 @@ def resident(pid: int) -> float:
     """Memory of a process in MiB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def live(url: str) -> float:
+    """MiB in blocks that the server really uses, gaps between them not counted."""
+    with urllib.request.urlopen(f"{url}/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    return float(re.findall(r"^verse_heap_bytes (\S+)$", text, re.MULTILINE)[0]) / 2**20
 
 
 def size(directory: Path) -> float:
@@ -104,21 +113,40 @@ class Use:
                 print(f"error: {error}", flush=True)
 
 
-def summary(seen: list[tuple[float, float, int]]) -> str:
-    """What memory did: (seconds, MiB, requests) of every look."""
-    end = seen[-1][0]
-    parts = [[m for t, m, _ in seen if end * k / 3 <= t <= end * (k + 1) / 3] for k in range(3)]
-    lines = [
-        f"{name} third: least {min(part):.1f} MiB, median {np.median(part):.1f} MiB"
-        for name, part in zip(("first", "middle", "last"), parts, strict=True)
+@dataclass(frozen=True)
+class Look:
+    """Memory of the server at one moment, in MiB, and the requests until then."""
+
+    seconds: float
+    resident: float
+    live: float
+    requests: int
+
+
+def summary(looks: list[Look]) -> str:
+    """What memory did."""
+    end = looks[-1].seconds
+    lines = []
+    for k, name in enumerate(("first", "middle", "last")):
+        part = [x for x in looks if end * k / 3 <= x.seconds <= end * (k + 1) / 3]
+        resident, live = [x.resident for x in part], [x.live for x in part]
+        lines.append(
+            f"{name} third: resident {min(resident):.1f} MiB (least), "
+            f"{np.median(resident):.1f} (median); in use {np.median(live):.1f} (median)"
+        )
+    late = [x for x in looks if x.seconds > end / 3]
+    thousands = [x.requests / 1000 for x in late]
+    # single looks differ: a checkpoint in the making needs some MiB for a moment
+    slopes = [
+        f"{name} {np.polyfit(thousands, values, 1)[0]:+.2f} MiB (looks: ±{np.std(values):.1f})"
+        for name, values in (
+            ("resident", [x.resident for x in late]),
+            ("in use", [x.live for x in late]),
+        )
     ]
-    late = [(n, m) for t, m, n in seen if t > end / 3]
-    thousands, memory = np.array([n / 1000 for n, _ in late]), np.array([m for _, m in late])
-    # a checkpoint in the making needs room for a moment, so single looks differ by some MiB
-    fit, covariance = np.polyfit(thousands, memory, 1, cov=True)
     lines.append(
-        f"slope of the last two thirds: {fit[0]:+.2f} ± {covariance[0, 0] ** 0.5:.2f} MiB "
-        f"per 1,000 requests ({1000 * (thousands[-1] - thousands[0]):.0f} requests)"
+        f"slope per 1,000 requests over the last two thirds "
+        f"({1000 * (thousands[-1] - thousands[0]):.0f} requests): {', '.join(slopes)}"
     )
     return "\n".join(lines)
 
@@ -135,19 +163,22 @@ def main() -> None:
         ]
         for user in users:
             user.start()
-        begin, seen = time.monotonic(), []
+        begin = time.monotonic()
+        looks: list[Look] = []
         while (now := time.monotonic() - begin) < options.minutes * 60:
             time.sleep(min(5.0, options.minutes * 2))
-            seen.append((now, resident(served.pid), use.counts["requests"]))
+            look = Look(now, resident(served.pid), live(served.url), use.counts["requests"])
+            looks.append(look)
             print(
-                f"{now:6.0f} s  {seen[-1][1]:7.1f} MiB  {size(served.directory):6.1f} MiB on disk  "
+                f"{now:6.0f} s  {look.resident:7.1f} MiB resident  {look.live:7.1f} in use  "
+                f"{size(served.directory):6.1f} on disk  "
                 + "  ".join(f"{n} {name}" for name, n in use.counts.items()),
                 flush=True,
             )
         use.stop.set()
         for user in users:
             user.join()
-    print(summary(seen))
+    print(summary(looks))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import time
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from verse.serve.heap import live_bytes
 from verse.serve.session import Session
 
 SECONDS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -34,6 +35,7 @@ class Metrics:
             ("queue_limit", "Lessons that may wait.", lambda: session.limit),
             ("memory_samples", "Samples in memory.", lambda: session.view.memory_samples),
             ("memory_bytes", "Bytes of samples in memory.", lambda: session.view.memory_bytes),
+            ("heap_bytes", "Bytes in live blocks of the process's heap.", live_bytes),
             ("prequential_accuracy", "Of recent answers.", lambda: session.view.accuracy or 0.0),
             ("ready", "1 while it learns and answers.", lambda: float(session.ready)),
         ):
