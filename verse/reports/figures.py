@@ -32,6 +32,7 @@ except ModuleNotFoundError as error:
     raise MissingExtra("matplotlib", "report") from error
 
 SHOWN = 6  # rivals drawn in colour among the curves
+LEGEND_ENTRY = 1.35  # inches that a name in a legend takes
 
 
 class Picture(NamedTuple):
@@ -84,7 +85,8 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
     handles += [Line2D([], [], color=style.BOUND, linestyle="--", label="Offline")]
     if len(cells) > len(look):
         handles += [Line2D([], [], color=style.OTHER, linewidth=1, label="others")]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 5))
+    columns = int(figure.get_figwidth() / LEGEND_ENTRY)
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), columns))
     note = (
         "Mean over seeds; the band around VERSE is one standard deviation of seeds. In colour: "
         f"VERSE, its variants and the {len(rivals)} best rivals."
