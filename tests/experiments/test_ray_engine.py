@@ -33,6 +33,8 @@ def cluster(
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_health_check_period_ms", "500")
     monkeypatch.setenv("RAY_health_check_failure_threshold", "3")
+    monkeypatch.setenv("VERSE_TOY_NODES", str(tmp_path / "nodes"))
+    (tmp_path / "nodes").mkdir()
     import ray
     from ray.cluster_utils import Cluster
 
@@ -48,7 +50,10 @@ def cluster(
         made.shutdown()
 
 
-def test_a_node_dies_and_the_grid_completes(toy: Toy, cluster: Any, tmp_path: Path) -> None:
+def test_a_node_dies_and_the_grid_completes(
+    toy: Toy, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = tmp_path / "nodes"  # touched by a node in every step
     second = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
     cluster.wait_for_nodes()
     # one is short: when it is done, the other node is in the middle of a long one
@@ -60,13 +65,22 @@ def test_a_node_dies_and_the_grid_completes(toy: Toy, cluster: Any, tmp_path: Pa
     store, saved = Store(tmp_path / "results"), Counter[str]()
     kinds: list[str] = []
 
+    def steps_now() -> bool:
+        """Wait until the second node is in the middle of a run."""
+        begin = time.time()
+        while time.time() < begin + 30:
+            step = steps / second.node_id
+            if step.exists() and step.stat().st_mtime > begin:
+                return True
+            time.sleep(0.02)
+        return False
+
     def watch(task: Task, report: Report) -> None:
         kinds.append(report.kind)
         if report.document is not None:
             saved[task.id] += 1
         busy = 2 * kinds.count("progress") - len(kinds)
-        if saved and busy == 2 and cluster.worker_nodes:  # each node has a task
-            time.sleep(1)  # and has started it
+        if saved and busy == 2 and cluster.worker_nodes and steps_now():
             cluster.remove_node(second, allow_graceful=False)
 
     engine = RayEngine(cluster.address)
@@ -76,6 +90,7 @@ def test_a_node_dies_and_the_grid_completes(toy: Toy, cluster: Any, tmp_path: Pa
     assert outcome.failed == {}
     assert saved == Counter(run.id for run in runs)  # none lost, none doubled
     assert store.ids() == set(saved)
+    monkeypatch.delenv("VERSE_TOY_NODES")
     alone = execute(runs[0], threads=1)
     assert store.load(runs[0].id).alpha == alone.alpha
     assert store.load(runs[0].id).offline_alpha == alone.offline_alpha

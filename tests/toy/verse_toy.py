@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -57,10 +59,17 @@ def flat(at: str | None, precision: str, batchnorm: str) -> Backbone:
 
 
 class Slow(TinyER):
-    """Replay that takes its time, so that a test can kill it on the way."""
+    """Replay that takes its time, so that a test can kill it on the way.
+
+    On a cluster every step touches a file named after its node, where VERSE_TOY_NODES says.
+    """
 
     name: ClassVar[str] = "slow"
 
     def step(self, z, y):  # type: ignore[no-untyped-def]
         time.sleep(0.004)
+        if folder := os.environ.get("VERSE_TOY_NODES"):
+            import ray
+
+            Path(folder, ray.get_runtime_context().get_node_id()).touch()
         super().step(z, y)
