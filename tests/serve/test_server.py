@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import threading
 
+import httpx2
 import numpy as np
 import torch
+from PIL import Image
 
 import verse
 from verse import StreamClassifier
@@ -77,3 +80,19 @@ def test_killed_while_a_client_teaches(launch, picture, tmp_path, backbone) -> N
             clean.learn_one(image, label)
         a, b = again.learner.state(), clean.learner.state()
         assert all(torch.equal(a[k], b[k]) for k in b)
+
+
+def test_nonsense_does_not_fill_the_log(launch, tmp_path) -> None:
+    server, url = launch(tmp_path / "d")
+    damaged = io.BytesIO()
+    Image.new("RGB", (40, 40)).save(damaged, "TIFF")
+    content = damaged.getvalue()
+    shape = {"Content-Type": "multipart/form-data; boundary=x"}
+    with httpx2.Client(base_url=url) as client:
+        for at in range(0, len(content), 97):
+            broken = content[:at] + bytes([255]) * 9 + content[at + 9 :]
+            assert client.post("/v1/predict", files={"image": broken}).status_code in (200, 422)
+        assert client.post("/v1/learn", content=b"--y\r\n", headers=shape).status_code == 400
+    server.send_signal(signal.SIGTERM)
+    server.wait(30)
+    assert server.stderr is not None and server.stderr.read() == ""

@@ -87,6 +87,10 @@ def run(app: Any, *, host: str, port: int, tls_cert: str | None, tls_key: str | 
     """Serve until told to stop."""
     import uvicorn
 
+    from verse.serve.quiet import quiet
+
+    quiet()
+
     class Server(uvicorn.Server):
         """Tells listeners of events that it is over, which would keep it waiting otherwise."""
 
