@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -53,39 +56,41 @@ def cluster(
 def test_a_node_dies_and_the_grid_completes(
     toy: Toy, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps = tmp_path / "nodes"  # touched by a node in every step
     second = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
     cluster.wait_for_nodes()
-    # one is short: when it is done, the other node is in the middle of a long one
-    frames = [250, 40, 250, 250]
+    # the first is short: when it is done, whoever steps is in the middle of a long one
+    frames = [40, 250, 250, 250]
     runs = [
         toy(learner="verse_toy.Slow", options={"frames": n}, seed=seed, offline=seed == 0)
         for seed, n in enumerate(frames)
     ]
     store, saved = Store(tmp_path / "results"), Counter[str]()
     kinds: list[str] = []
-
-    def steps_now() -> bool:
-        """Wait until the second node is in the middle of a run."""
-        begin = time.time()
-        while time.time() < begin + 30:
-            step = steps / second.node_id
-            if step.exists() and step.stat().st_mtime > begin:
-                return True
-            time.sleep(0.02)
-        return False
+    first_saved: list[float] = []
 
     def watch(task: Task, report: Report) -> None:
         kinds.append(report.kind)
         if report.document is not None:
             saved[task.id] += 1
-        busy = 2 * kinds.count("progress") - len(kinds)
-        if saved and busy == 2 and cluster.worker_nodes and steps_now():
-            cluster.remove_node(second, allow_graceful=False)
+            first_saved[:] = first_saved or [time.time()]
 
+    def kill() -> None:
+        """The second machine, as soon as a run is saved and the machine is seen to step."""
+        while True:
+            for step in (tmp_path / "nodes").glob(f"{second.node_id}.*"):
+                if first_saved and step.stat().st_mtime > first_saved[0]:
+                    os.kill(int(step.suffix[1:]), signal.SIGKILL)  # may outlive Ray's own process
+                    cluster.remove_node(second, allow_graceful=False)
+                    return
+            time.sleep(0.02)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
     engine = RayEngine(cluster.address)
     assert engine.width == 2
     outcome = drive(plan(runs, store, partials=False), engine, store, watch)
+    killer.join(5)
+    assert not killer.is_alive()
     assert "lost" in kinds
     assert outcome.failed == {}
     assert saved == Counter(run.id for run in runs)  # none lost, none doubled

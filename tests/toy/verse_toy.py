@@ -61,7 +61,8 @@ def flat(at: str | None, precision: str, batchnorm: str) -> Backbone:
 class Slow(TinyER):
     """Replay that takes its time, so that a test can kill it on the way.
 
-    On a cluster every step touches a file named after its node, where VERSE_TOY_NODES says.
+    On a cluster every step touches a file named after its node and process, where VERSE_TOY_NODES
+    says, and the first waits until two nodes have one: both are in the middle of a run then.
     """
 
     name: ClassVar[str] = "slow"
@@ -71,5 +72,11 @@ class Slow(TinyER):
         if folder := os.environ.get("VERSE_TOY_NODES"):
             import ray
 
-            Path(folder, ray.get_runtime_context().get_node_id()).touch()
+            mine = Path(folder, f"{ray.get_runtime_context().get_node_id()}.{os.getpid()}")
+            patience = time.monotonic() + (0 if mine.exists() else 90)
+            mine.touch()
+            while len({path.stem for path in Path(folder).iterdir()}) < 2:
+                if time.monotonic() > patience:
+                    break
+                time.sleep(0.02)
         super().step(z, y)
