@@ -12,6 +12,9 @@ NONE = "No finished run yet.\n"
 def block() -> str:
     """Markdown: the table, and how to read it."""
     found = measured.finished("results")
-    commands = {run: f"verse compare {recipe}" for run, recipe in measured.recipes().items()}
+    commands = {
+        run: f"verse compare {recipe} {measured.AGAIN}"
+        for run, recipe in measured.recipes().items()
+    }
     table = headline.table(found, commands)
     return f"{table.markdown()}\n\n{table.note}\n" if table.rows else NONE

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = ("results", "results/sanity", "results/protocol")  # what an earlier one has is not asked
 NONE = "No finished run yet.\n"
 NOTE = "\nMeans with their 95 % intervals over seeds and test videos. The same again:\n"
+AGAIN = "--results again"  # in ``results`` they are finished already
 HEAD = ("data", "ordering", "memory", "settings", "Ω_all", "μ_all", "seeds")
 
 
@@ -72,9 +73,7 @@ def row(cell: Cell, *, bound: bool = False) -> list[str]:
 
 def shown(estimate: Estimate | None) -> str:
     """A mean and its interval."""
-    if estimate is None:
-        return "–"
-    return f"{estimate.mean:.3f} ({estimate.low:.3f}–{estimate.high:.3f})"
+    return "–" if estimate is None else str(estimate)
 
 
 @cache
@@ -130,8 +129,7 @@ def command(cell: Cell, *, only: bool = True) -> str:
     own = f"recipes/{Path(cell.folder).name}.toml"
     name = own if own in named else named[0]
     chosen = f" --only learner={run.learner}" if only else ""
-    results = "" if cell.folder == "results" else f" --results {cell.folder}"
-    return f"verse compare {name}{chosen}{results}"
+    return f"verse compare {name}{chosen} {AGAIN}"
 
 
 def recipes() -> dict[str, str]:

@@ -123,9 +123,9 @@ def test_a_learner_s_results_come_with_the_command_that_repeats_them(tmp_path: P
     (tmp_path / "recipes").symlink_to(ROOT / "recipes")
     measured.holders.cache_clear()
     # which recipe holds a run changes with the settings that are chosen there
-    again = r"verse compare recipes/[\w-]+\.toml --only learner=mas\n"
+    again = r"verse compare recipes/[\w-]+\.toml --only learner=mas --results again\n"
     assert re.search(again, measured.block("mas"))
-    own = "verse compare recipes/sanity.toml --only learner=tinyer --results results/sanity\n"
+    own = "verse compare recipes/sanity.toml --only learner=tinyer --results again\n"
     assert own in measured.block("tinyer")
 
 

@@ -20,6 +20,7 @@ def test_means_and_answers_equal_the_batch() -> None:
     y = torch.tensor([label - 10 for _, label in stream])
     means = torch.stack([E[y == k].mean(0) for k in range(4)])
     assert torch.allclose(learner.means, means, atol=1e-5)
+    assert learner.memory_bytes == 4 * means.numel()
     nearest = torch.cdist(E, means).argmin(1) + 10
     assert learner.predict_many(torch.stack([z for z, _ in stream])) == nearest.tolist()
 

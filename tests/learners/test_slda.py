@@ -132,3 +132,8 @@ def test_merging_classes_is_as_if_they_had_been_one() -> None:
     test = 2 * torch.randn(300, D)
     assert torch.allclose(merged.moments.scatter, one.moments.scatter, rtol=1e-3, atol=1e-1)
     assert merged.predict_many(test) == one.predict_many(test)
+
+
+def test_its_statistics_are_its_memory() -> None:
+    learner = _taught(*_data())
+    assert learner.memory_bytes == 4 * (D * D + CLASSES * D + CLASSES)

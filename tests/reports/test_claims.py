@@ -11,9 +11,10 @@ from tests.reports.made import made
 from verse import streams
 from verse.experiments.result import Result
 from verse.experiments.store import Store
-from verse.reports import ablations, claims, losses, verdicts
+from verse.reports import ablations, claims, evidence, losses, verdicts
 from verse.reports.cells import Sorted
 from verse.reports.claims import Claim
+from verse.reports.statistics import Estimate
 from verse.types import BadState
 
 NOISE = (0.0, 0.01, -0.01)
@@ -74,6 +75,29 @@ def test_the_best_of_two_values_is_not_the_best() -> None:
     assert found["lambda"].missing == ["verse compare recipes/ablation-lambda.toml"]
     assert found["distillation"].verdict == "refuted"
     assert "holds in 4 of 4: " in judged(sweep("lam", {0.0: 0.8, 0.3: 0.8}))["distillation"].why
+
+
+def test_the_best_beats_every_other_one_beyond_chance() -> None:
+    """The mean of λ = 0 is far behind, but it is ahead for one seed."""
+    noisy = [
+        made("verse", seed, [share] * 12, order=order, settings={"lam": 0.0})
+        for seed, share in enumerate((0.55, 0.86, 0.60))
+        for order in streams.names()
+    ]
+    found = judged(sweep("lam", {0.1: 0.78, 0.3: 0.80, 1.0: 0.7}) + noisy)["lambda"]
+    assert found.verdict == "undecided"
+    assert {e.what for e in found.evidence} == {"0.3 − 0.0"}
+
+
+def test_what_may_be_chance_among_many_comparisons_decides_nothing() -> None:
+    worse = Estimate(-0.1, -0.2, -0.01, 3, 0.03)
+    one = [evidence.judged("iid", "a − b", "omega", worse)]
+    assert [(e.outcome, e.p) for e in evidence.corrected(one)] == [("fails", 0.03)]
+    four = evidence.corrected([*one, *(
+        evidence.judged(order, "a − b", "omega", Estimate(0.1, -0.1, 0.2, 3, 0.5))
+        for order in ("class-iid", "instance", "class-instance"))])  # fmt: skip
+    assert [e.outcome for e in four] == ["too close"] * 4
+    assert four[0].p == pytest.approx(0.12)
 
 
 def test_r_is_judged_by_ordering() -> None:

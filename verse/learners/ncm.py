@@ -73,5 +73,10 @@ class NCM(Learner):
         # ‖e‖² is the same for every class
         return self.fixed(Z) @ self.means.t() - 0.5 * self.means.square().sum(1)
 
+    @property
+    def memory_bytes(self) -> int:
+        """The means stand for samples."""
+        return self.means.numel() * self.means.element_size()
+
     def network(self) -> torch.nn.Module:
         return self.fixed.network(self.means, -0.5 * self.means.square().sum(1))

@@ -81,5 +81,10 @@ class SLDA(Learner):
         weight, bias = self.moments.classifier(self.shrinkage)
         return torch.addmm(bias, self.fixed(Z), weight.t())
 
+    @property
+    def memory_bytes(self) -> int:
+        """The statistics stand for samples."""
+        return self.moments.bytes
+
     def network(self) -> torch.nn.Module:
         return self.fixed.network(*self.moments.classifier(self.shrinkage))

@@ -11,6 +11,7 @@ from typing import Any
 from verse import streams
 from verse.reports import statistics
 from verse.reports.cells import Bench, Key, Results, Sorted, is_verse
+from verse.reports.omega import shown
 from verse.reports.statistics import Estimate
 from verse.reports.tables import Table, Text
 
@@ -58,6 +59,16 @@ class Ablation:
         """Of the measure."""
         return SYMBOLS[self.measure]
 
+    @property
+    def base(self) -> str:
+        """The settings that are no defaults and do not change, in words."""
+        every = [r for by in self.runs.values() for runs in by.values() for r in runs]
+        own = [dict(r.run.settings) for r in every]
+        fixed = {name: value for name, value in own[0].items()
+                 if all(settings.get(name) == value for settings in own)}  # fmt: skip
+        said = ", ".join(f"{name} = {value}" for name, value in fixed.items())
+        return f"Otherwise {said}, and defaults." if said else "Otherwise defaults."
+
     def table(self) -> Table:
         """Orderings × values."""
         metric = self.symbol
@@ -68,19 +79,20 @@ class Ablation:
             for value in self.values:
                 e = by.get(value)
                 sign = "≈" if value in self.tied[order] else ""
-                text = "–" if e is None else f"{e.mean:.3f} ± {e.half:.3f}{sign}"
+                text = "–" if e is None else f"{e}{sign}"
                 row.append(Text(text, value == best))
                 if e is not None:
                     records.append({
                         "dataset": self.bench.dataset, "backbone": self.bench.backbone,
                         "learner": self.learner, "order": order, self.knob.name: value,
-                        "metric": metric, **e._asdict(),
+                        "metric": metric, **e.record,
                     })  # fmt: skip
             rows.append(row)
         head = ["ordering", *(str(value) for value in self.values)]
         note = (
-            f"{metric}, mean ± half of the 95 % interval. Bold: the highest mean of the row; ≈: "
-            "the paired interval of the best value's lead over this one includes zero."
+            f"{metric}, mean and 95 % interval. Bold: the highest mean of the row; ≈: the paired "
+            "interval of the best value's lead over this one includes zero. "
+            f"{self.base}"
         )
         return Table(self.name, self.title, head, rows, note, records)
 
@@ -226,17 +238,17 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
     capacities = sorted(sizes, key=sizes.__getitem__)
     rows, records = [], []
     for (learner, order), by in several.items():
-        row = [Text(f"{learner}, {order}")]
+        row = [Text(f"{shown(learner)}, {order}")]
         for capacity in capacities:
             e = None if capacity not in by else statistics.omega(by[capacity])
-            row.append(Text("–" if e is None else f"{e.mean:.3f} ± {e.half:.3f}"))
+            row.append(Text("–" if e is None else str(e)))
             if e is not None:
                 records.append({"dataset": bench.dataset, "learner": learner, "order": order,
                                 "capacity": capacity, "samples": by[capacity][0].capacity,
-                                "bytes": by[capacity][0].memory_bytes, **e._asdict()})  # fmt: skip
+                                "bytes": by[capacity][0].memory_bytes, **e.record})  # fmt: skip
         rows.append(row)
     head = ["learner, ordering", *(f"{c} ({sizes[c]} samples)" for c in capacities)]
-    note = "Ω_all, mean ± half of the 95 % interval."
+    note = "Ω_all, mean and 95 % interval."
     return Table(f"budgets-{bench.slug}", f"Memory budgets on {bench.title}", head, rows, note,
                  records)  # fmt: skip
 
@@ -264,14 +276,14 @@ def variants(found: Sorted, bench: Bench) -> Table | None:
             for order in orders:
                 runs = groups[change].get(order, [])
                 e = (statistics.omega(runs) or statistics.mu(runs)) if runs else None
-                row.append(Text("–" if e is None else f"{e.mean:.3f} ± {e.half:.3f}"))
+                row.append(Text("–" if e is None else str(e)))
                 if e is not None:
                     records.append({"dataset": bench.dataset, "learner": name, "order": order,
-                                    "change": change, **e._asdict()})  # fmt: skip
+                                    "change": change, **e.record})  # fmt: skip
             rows.append(row)
     if not rows:
         return None
-    note = "Ω_all (μ_all without Offline), mean ± half of the 95 % interval."
+    note = "Ω_all (μ_all without Offline), mean and 95 % interval."
     return Table(f"variants-{bench.slug}", f"Other settings on {bench.title}",
                  ["learner: change", *orders], rows, note, records)  # fmt: skip
 

@@ -23,6 +23,7 @@ from verse.experiments.result import Result
 from verse.reports import statistics
 from verse.reports.losses import Curve
 
+RENDERED = ("tabletop",)
 Results = list[Result]
 Cells = dict[str, dict[str, Results]]
 """Learner → ordering → runs."""
@@ -116,6 +117,18 @@ class Sorted:
     def benches(self) -> list[Bench]:
         """Those on test videos, in the order of their names."""
         return sorted({k.bench for k in self.cells if k.bench.validation is None}, key=_by_name)
+
+    @cached_property
+    def compared(self) -> list[Bench]:
+        """Those of the comparison proper: filmed data, the backbone of most runs.
+
+        Rendered data, if there are others, and other backbones, whose settings are those chosen
+        with the main one, are reported but not counted.
+        """
+        filmed = [b for b in self.benches if b.dataset not in RENDERED] or self.benches
+        runs = [k.bench.backbone for k, found in self.cells.items() if k.bench in filmed
+                for _ in found]  # fmt: skip
+        return [b for b in filmed if b.backbone == usual(runs)]
 
     @cached_property
     def tuning(self) -> list[Bench]:

@@ -16,7 +16,17 @@ from verse import streams
 from verse.reports import statistics
 from verse.reports.ablations import EMA_LEVELS, SYMBOLS, Ablation
 from verse.reports.cells import Bench, Results, Sorted, bench_of, orders_of
-from verse.reports.evidence import FAILS, HOLDS, MISSING, OPEN, Evidence, best, judged, pair
+from verse.reports.evidence import (
+    FAILS,
+    HOLDS,
+    MISSING,
+    OPEN,
+    Evidence,
+    best,
+    corrected,
+    judged,
+    pair,
+)
 from verse.reports.losses import Curve
 from verse.reports.paper import margins
 from verse.reports.statistics import ENOUGH, Estimate
@@ -82,7 +92,7 @@ class Claim:
             "remark": self.remark,
             "evidence": [
                 {"where": e.where, "what": e.what, "measure": e.measure, "outcome": e.outcome}
-                | ({} if e.estimate is None else e.estimate._asdict())
+                | ({} if e.estimate is None else e.estimate.record | {"p_holm": e.p})
                 for e in self.evidence
             ],
         }  # fmt: skip
@@ -108,7 +118,7 @@ def evaluate(
 
 def _claim(name: str, text: str, a: Ablation, evidence: list[Evidence]) -> Claim:
     where = f"{a.bench.title}: {', '.join(dict.fromkeys(e.where for e in evidence))}"
-    return Claim(name, text, where, evidence, figure=a.name)
+    return Claim(name, text, where, corrected(evidence), figure=a.name, remark=a.base)
 
 
 def _best(a: Ablation, value: float, orders: Sequence[str]) -> list[Evidence]:
@@ -135,12 +145,12 @@ def _little(a: Ablation) -> list[Evidence]:
     """A gain below ``LITTLE`` is little: what is judged is how far below."""
     listed = []
     for gain in _pairs(a, 0.3, 0.0, ALL):
-        order, e = gain.where, gain.estimate
-        if e is None:
+        if gain.estimate is None:
             listed.append(gain)
             continue
-        rest = Estimate(LITTLE - e.mean, LITTLE - e.high, LITTLE - e.low, e.n)
-        listed.append(judged(order, f"{LITTLE} − gain", a.measure, rest))
+        by = a.runs[gain.where]
+        rest = statistics.contrast([(-1.0, by[0.3]), (1.0, by[0.0])], a.measure, LITTLE)
+        listed.append(judged(gain.where, f"{LITTLE} − gain", a.measure, rest))
     return listed
 
 
@@ -190,28 +200,24 @@ TURNED: tuple[tuple[str, str, str, Compare], ...] = (
 
 
 def _first(verdicts: Sequence[dict[str, Any]], found: Sorted) -> Claim:
-    """In all cells of the backbone with the most of them."""
-    ours = [v for v in verdicts if v["learner"] == "verse"]
-    counts = {b: sum(v["backbone"] == b for v in ours) for b in {v["backbone"] for v in ours}}
-    backbone = max(sorted(counts), key=counts.__getitem__, default="")
+    """In all cells of the comparison proper."""
+    ours = [v for v in verdicts if v["learner"] == "verse" and v["counted"]]
     outcomes = {"first": HOLDS, "loss": FAILS, "tied": OPEN, "undecided": MISSING}
     evidence, missing = [], []
-    for v in (v for v in ours if v["backbone"] == backbone):
+    for v in ours:
         where = f"{v['dataset']} {v['order']}"
         e = None if v["verdict"] == "undecided" else Estimate(
             v["lead_mean"], v["lead_low"], v["lead_high"], v["n"])  # fmt: skip
         what = f"VERSE − {v['rival']}"
         if e is None:
-            what += f": {v['n']} of {ENOUGH} common seeds"
+            what += f": fewer than {ENOUGH} seeds of {', '.join(v['not_compared'])}"
         evidence.append(Evidence(where, what, v["measure"], e, outcomes[v["verdict"]]))
-        if v["not_compared"] and v["verdict"] == "first":
-            missing.append(f"{where}: too few seeds of {', '.join(v['not_compared'])}")
     if len(evidence) < CELLS:
         missing.append(f"{CELLS - len(evidence)} cells of {CELLS}: verse compare "
                        "recipes/omega-{eth80,gtsrb,icub}.toml")  # fmt: skip
     low, high = margins()
     remark = f"In the paper its margins go from {low:+.4f} to {high:+.4f}"
-    sets = ", ".join(dict.fromkeys(b.title for b in found.benches if b.backbone == backbone))
+    sets = ", ".join(dict.fromkeys(bench.title for bench in found.compared))
     text = f"VERSE is first in every cell (in the paper: in all {CELLS})."
     figure = "leads" if evidence else ""
     return Claim("first", text, sets or "–", evidence, missing, figure, remark)
@@ -234,7 +240,8 @@ def _between(
                 used = "mu" if measure == "mu" else statistics.metric(ours, theirs)
                 lead = statistics.difference(ours, theirs, used) if ours and theirs else None
                 evidence.append(judged(order, f"VERSE − {rival}", used, lead))
-        claims.append(Claim(name, text, bench.title, evidence, figure=f"{figure}-{bench.slug}"))
+        claims.append(Claim(name, text, bench.title, corrected(evidence),
+                            figure=f"{figure}-{bench.slug}"))  # fmt: skip
     lacking = [f"{', '.join(rivals)}: verse compare recipes/omega-eth80.toml"]
     return claims or [Claim(name, text, "–", missing=lacking)]
 
@@ -250,7 +257,8 @@ def _losses(found: Sorted) -> list[Claim]:
     claims = []
     for bench, curves in groups.items():
         evidence = [e for order in streams.names() for e in _falls(order, curves)]
-        claims.append(Claim("losses", text, bench.title, evidence, figure=f"losses-{bench.slug}"))
+        claims.append(Claim("losses", text, bench.title, corrected(evidence),
+                            figure=f"losses-{bench.slug}"))  # fmt: skip
     command = "verse run DATASET --out NAME.json --track jsonl:NAME.jsonl, in results/losses"
     return claims or [Claim("losses", text, "–", missing=[command])]
 
@@ -263,8 +271,7 @@ def _falls(order: str, curves: Iterable[Curve]) -> list[Evidence]:
     listed = []
     for name, symbol in (("loss_v", "L_v"), ("loss", "L")):
         first, last = (statistics.of_numbers([c.ends(name)[end] for c in there]) for end in (0, 1))
-        rest = Estimate(guess / 10 - last.mean, guess / 10 - last.high, guess / 10 - last.low,
-                        last.n)  # fmt: skip
+        rest = statistics.of_numbers([guess / 10 - c.ends(name)[1] for c in there])
         what = f"ln K / 10 − {symbol} ({symbol} from {first.mean:.2f} to {last.mean:.3f})"
         listed.append(judged(order, what, "loss", rest))
     return listed
@@ -280,7 +287,8 @@ def table(claims: Sequence[Claim]) -> Table:
     note = (
         "Every comparison is a paired difference on common seeds with its 95 % interval, positive "
         "where the claim is right. Confirmed: all of them lie above zero. Refuted: at least one "
-        f"lies below. Undecided: the rest, or fewer than {ENOUGH} seeds."
+        "lies below. Above and below are tested with Holm's correction over the comparisons of a "
+        f"claim. Undecided: the rest, or fewer than {ENOUGH} seeds."
     )
     return Table("claims", "Confirmed or refuted", ["claim", "where", "verdict", "figures"], rows,
                  note, [{k: v for k, v in c.record().items() if k != "evidence"} for c in claims],
@@ -303,7 +311,8 @@ def evidence_table(claims: Sequence[Claim]) -> Table:
                                            e.outcome)])  # fmt: skip
             records.append({"claim": c.name, "data": data, "where": e.where, "what": e.what,
                             "measure": e.measure, "outcome": e.outcome}
-                           | ({} if estimate is None else estimate._asdict()))  # fmt: skip
+                           | ({} if estimate is None else estimate.record | {"p_holm": e.p})
+                           )  # fmt: skip
     head = ["claim", "data set", "where", "compared", "measure", "difference", "95 % interval",
             "seeds", "outcome"]  # fmt: skip
     return Table("claims-evidence", "The comparisons behind them", head, rows, "", records)

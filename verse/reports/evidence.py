@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from verse.reports import statistics
@@ -11,6 +12,7 @@ from verse.reports.statistics import ENOUGH, Estimate
 from verse.reports.tables import signed
 
 HOLDS, FAILS, OPEN, MISSING = "holds", "fails", "too close", "missing"
+CHANCE = 1 - statistics.LEVEL
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Evidence:
     measure: str
     estimate: Estimate | None
     outcome: str
+    p: float | None = None
+    """Of the outcome's being chance, corrected for the claim's other comparisons."""
 
     @property
     def text(self) -> str:
@@ -39,7 +43,19 @@ def judged(where: str, what: str, measure: str, e: Estimate | None) -> Evidence:
         seeds = 0 if e is None else e.n
         return Evidence(where, f"{what}: {seeds} of {ENOUGH} common seeds", measure, None, MISSING)
     outcome = HOLDS if e.low > 0 else FAILS if e.high < 0 else OPEN
-    return Evidence(where, what, measure, e, outcome)
+    return Evidence(where, what, measure, e, outcome, e.p)
+
+
+def corrected(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """With Holm's correction over the comparisons: what may be chance among so many is open."""
+    tested = [e for e in evidence if e.p is not None]
+    by = dict(zip(map(id, tested), statistics.holm([e.p or 0.0 for e in tested]), strict=True))
+    listed = []
+    for e in evidence:
+        p = by.get(id(e))
+        chance = p is not None and p >= CHANCE
+        listed.append(replace(e, p=p, outcome=OPEN if chance else e.outcome))
+    return listed
 
 
 def pair(a: Ablation, order: str, ours: Any, theirs: Any) -> Evidence:
@@ -52,12 +68,19 @@ def pair(a: Ablation, order: str, ours: Any, theirs: Any) -> Evidence:
 
 
 def best(a: Ablation, order: str, ours: Any) -> Evidence:
-    """One value minus the best of the others: the one over which its lead is smallest."""
-    by = a.runs[order]
-    leads = {v: statistics.difference(by[ours], runs, a.measure)
-             for v, runs in by.items() if v != ours and ours in by}  # fmt: skip
-    known = {v: lead for v, lead in leads.items() if lead is not None}
-    if not known:
-        return Evidence(order, f"{ours} against others", a.measure, None, MISSING)
-    other = min(known, key=lambda v: known[v].mean)
-    return judged(order, f"{ours} − {other}, the best other", a.measure, known[other])
+    """One value minus the other that says most: one that beats it, or the closest.
+
+    It is best only if it beats every other one, each beyond chance: p is the largest of theirs.
+    That it is not best takes one that beats it: p is the smallest, corrected for their number.
+    """
+    compared = [pair(a, order, ours, value) for value in a.runs[order] if value != ours]
+    beaten = [e for e in compared if e.outcome == FAILS]
+    if beaten:
+        worst = min(beaten, key=_lead)
+        return replace(worst, p=min(1.0, len(compared) * (worst.p or 0.0)))
+    missing = [e for e in compared if e.outcome == MISSING]
+    return missing[0] if missing else max(compared, key=lambda e: (e.p or 0.0, -_lead(e)))
+
+
+def _lead(e: Evidence) -> float:
+    return e.estimate.mean if e.estimate else 0.0

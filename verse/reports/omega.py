@@ -21,14 +21,16 @@ from verse.reports.tables import Table, Text
 
 MARK = "ᶠ"
 SIGNS = {"tied": "≈", "undecided": "?"}
+UNSOUND = "†"
 BOLD = (
     "Bold: the best streaming method; it is first where the paired interval of its lead over every "
     "rival excludes zero, otherwise ≈ marks it and those it is tied with. ?: fewer than "
     f"{ENOUGH} seeds in common with a rival. {MARK}: fine-tunes on its memory before it answers, "
-    "and does not compete."
+    "and does not compete. "
+    f"{UNSOUND}: Offline failed its gate here, so Ω_all is too high."
 )
 RULE = (
-    f"Mean ± half of the 95 % interval over seeds and test videos. {BOLD} μ_all is the mean "
+    f"Mean and 95 % interval over seeds and test videos. {BOLD} μ_all is the mean "
     "accuracy, without division by Offline."
 )
 
@@ -40,14 +42,16 @@ def standing(cells: Cells, order: str) -> dict[str, str]:
         return dict.fromkeys(names, "alone")
     best = names[0]
     measure = statistics.metric(*(cells[name][order] for name in names))
-    tied, few = [], False
+    place = dict.fromkeys(names, "")
     for name in names[1:]:
         lead = statistics.difference(cells[best][order], cells[name][order], measure)
-        few |= lead is None or not lead.enough
-        if lead is None or not lead.low > 0:
-            tied.append(name)
-    place = dict.fromkeys(names, "") | dict.fromkeys(tied, "tied")
-    return place | {best: "tied" if tied else "undecided" if few else "first"}
+        if lead is None or not lead.enough:
+            place[name] = "undecided"
+        elif not lead.low > 0:
+            place[name] = "tied"
+    rivals = {place[name] for name in names[1:]}
+    worst = next((word for word in ("undecided", "tied") if word in rivals), "first")
+    return place | {best: worst}
 
 
 def records(found: Sorted) -> list[dict[str, Any]]:
@@ -150,13 +154,18 @@ def cell_table(found: Sorted, bench: Bench, order: str, listed: list[dict[str, A
 
 
 def figure(record: dict[str, Any] | None, prefix: str = "") -> Text:
-    """Mean ± half, with the place's sign behind Ω_all."""
+    """Mean and interval, with the signs behind Ω_all."""
     if record is None or record[f"{prefix}mean"] is None:
         return Text("–")
-    mean, low, high = (record[f"{prefix}{part}"] for part in ("mean", "low", "high"))
-    sign = SIGNS.get(record["place"], "") if prefix == "" else ""
-    text = f"{mean:.3f} ± {(high - low) / 2:.3f}{sign}"
-    return Text(text, record["best"] and prefix == "")
+    text = statistics.interval(*(record[f"{prefix}{part}"] for part in ("mean", "low", "high")))
+    if prefix:
+        return Text(text)
+    return Text(text + _signs(record), record["best"])
+
+
+def _signs(record: dict[str, Any]) -> str:
+    unsound = UNSOUND if record["gate_passed"] is False else ""
+    return SIGNS.get(record["place"], "") + unsound
 
 
 def _offline_row(cells: Cells, orders: list[str]) -> list[Text]:
@@ -207,8 +216,7 @@ def overview(listed: list[dict[str, Any]]) -> Table:
             if record is None or record["mean"] is None:
                 row.append(Text("–"))
             else:
-                sign = SIGNS.get(record["place"], "")
-                row.append(Text(f"{record['mean']:.3f}{sign}", record["best"]))
+                row.append(Text(f"{record['mean']:.3f}{_signs(record)}", record["best"]))
         rows.append(row)
     note = (
         f"Means over seeds; their intervals are in the tables below. The backbone is {main} where "

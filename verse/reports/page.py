@@ -115,7 +115,7 @@ def write(found: Sorted, out: Path) -> dict[str, Any]:
                   if isinstance(part, Picture) for ending in ("png", "svg")]  # fmt: skip
     for name in set(_earlier(out / "report.json")) - set(files):
         (out / name).unlink(missing_ok=True)
-    _write(out / "index.md", _markdown(sections, facts))
+    _write(out / "index.md", _markdown(sections, facts, out))
     _write(out / "index.html", _html(sections, facts, out / "figures"))
     record = facts | {"files": files}
     _write(out / "report.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
@@ -216,14 +216,17 @@ def _html(sections: list[Section], facts: dict[str, Any], folder: Path) -> str:
     return page.render(sections=sections, facts=facts, inside=inside, pictures=pictures)
 
 
-def _markdown(sections: list[Section], facts: dict[str, Any]) -> str:
+def _markdown(sections: list[Section], facts: dict[str, Any], out: Path) -> str:
+    explained = (
+        "[How learners are measured](../protocol.md) says what each figure means, "
+        "[comparing methods](../experiments.md) how to make them again. "
+    )
+    beside_docs = all((out.parent / name).exists() for name in ("protocol.md", "experiments.md"))
     parts = [
         "# Results\n\n"
         f"{facts['runs']} finished runs, made into tables by `verse report`; do not edit. "
-        "[How learners are measured](../protocol.md) says what each figure means, "
-        "[comparing methods](../experiments.md) how to make them again. CSV and LaTeX forms are "
-        "in `docs/results/tables`, figures as SVG in `docs/results/figures`, and "
-        "`docs/results/index.html` holds everything in one file.\n"
+        f"{explained if beside_docs else ''}CSV and LaTeX forms are in the folder `tables` beside "
+        "this page, figures as SVG in `figures`, and `index.html` holds everything in one file.\n"
     ]
     for section in sections:
         parts.append(f"## {section.title}\n")

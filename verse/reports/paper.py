@@ -6,6 +6,8 @@ import csv
 from importlib.resources import files
 from typing import Any
 
+from verse.reports.omega import shown
+from verse.reports.statistics import interval
 from verse.reports.tables import Table, Text
 
 LEARNERS = {
@@ -52,7 +54,7 @@ def beside(listed: list[dict[str, Any]]) -> Table | None:
         paper = facts.get((r["dataset"], r["order"], r["learner"]))
         if paper is None or r["mean"] is None:
             continue
-        ours = f"{r['mean']:.3f} ± {(r['high'] - r['low']) / 2:.3f}"
+        ours = interval(r["mean"], r["low"], r["high"])
         within = r["low"] <= paper <= r["high"]
         cells = [r["learner"], r["dataset"], r["order"], r["backbone"], ours, f"{paper:.3f}",
                  f"{r['mean'] - paper:+.3f}", "yes" if within else "no"]  # fmt: skip
@@ -73,7 +75,7 @@ def reference() -> Table:
     rows = []
     for learner in LEARNERS.values():
         values = [facts.get((*column, learner)) for column in columns]
-        title = "Offline (mean accuracy)" if learner == "offline" else learner
+        title = "Offline (mean accuracy)" if learner == "offline" else shown(learner)
         bold = learner == "verse"
         rows.append([Text(title), *(Text("–" if v is None else f"{v:.3f}", bold) for v in values)])
     note = (

@@ -27,17 +27,22 @@ ENOUGH = 3
 
 
 class Estimate(NamedTuple):
-    """A mean over runs with its 95 % interval."""
+    """A mean over runs with its 95 % interval, and the p of its being zero."""
 
     mean: float
     low: float
     high: float
     n: int
+    p: float = float("nan")
+
+    def __str__(self) -> str:
+        """For tables: an interval need not lie evenly about its mean."""
+        return interval(self.mean, self.low, self.high)
 
     @property
-    def half(self) -> float:
-        """Half the width of the interval, for ±."""
-        return (self.high - self.low) / 2
+    def record(self) -> dict[str, float | None]:
+        """The figure and its interval, for JSON and CSV."""
+        return {"mean": self.mean, "low": self.low, "high": self.high, "n": self.n}
 
     @property
     def excludes_zero(self) -> bool:
@@ -48,6 +53,15 @@ class Estimate(NamedTuple):
     def enough(self) -> bool:
         """It stands on enough seeds to decide something."""
         return self.n >= ENOUGH
+
+
+def interval(mean: float, low: float, high: float) -> str:
+    """A mean and its interval, as tables write them.
+
+    >>> interval(0.97, 0.931, 0.997)
+    '0.970 (0.931–0.997)'
+    """
+    return f"{mean:.3f} ({low:.3f}–{high:.3f})"
 
 
 def metric(*groups: Sequence[Result]) -> str:
@@ -80,9 +94,12 @@ def difference(
 
 
 def contrast(
-    parts: Sequence[tuple[float, Sequence[Result]]], measure: str | None = None
+    parts: Sequence[tuple[float, Sequence[Result]]],
+    measure: str | None = None,
+    constant: float = 0.0,
 ) -> Estimate | None:
-    """Σ weight · figure over the seeds that all parts have, under the same weights of videos.
+    """Constant + Σ weight · figure over the seeds that all parts have, under the same weights of
+    videos.
 
     With weights 1 and −1 it is a difference; with more parts, for example, the difference of gains.
     """
@@ -90,8 +107,8 @@ def contrast(
     if not seeds:
         return None
     measure = measure or metric(*(runs for _, runs in parts))
-    drawn = np.zeros((DRAWS, len(seeds)))
-    mean = 0.0
+    drawn = np.full((DRAWS, len(seeds)), constant)
+    mean = constant
     for weight, runs in parts:
         by = {r.run.seed: r for r in runs}
         drawn += weight * np.stack([_drawn(by[seed], measure) for seed in seeds], 1)
@@ -103,7 +120,7 @@ def of_numbers(values: Sequence[float]) -> Estimate:
     """A mean over seeds alone.
 
     >>> of_numbers([1.0, 1.0, 1.0])
-    Estimate(mean=1.0, low=1.0, high=1.0, n=3)
+    Estimate(mean=1.0, low=1.0, high=1.0, n=3, p=0.001)
     """
     drawn = np.tile(np.asarray(values, dtype=np.float64), (DRAWS, 1))
     return _interval(drawn, float(np.mean(values)))
@@ -172,7 +189,10 @@ def _interval(drawn: Floats, mean: float) -> Estimate:
         error = drawn.std(1, ddof=1) / math.sqrt(n)
         centre = centre + np.random.default_rng(1).standard_t(n - 1, size=draws) * error
     low, high = np.quantile(centre, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(mean, float(low), float(high), n)
+    # two-sided; no draw beyond zero says no more than that p is small
+    beyond = min(np.mean(centre <= 0), np.mean(centre >= 0))
+    p = min(1.0, 2 * max(float(beyond), 1 / draws))
+    return Estimate(mean, float(low), float(high), n, p)
 
 
 class _Same:

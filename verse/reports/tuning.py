@@ -9,7 +9,7 @@ from typing import Any
 
 from verse.experiments.result import Result
 from verse.experiments.run import Run
-from verse.reports.cells import Bench, Sorted
+from verse.reports.cells import Bench, Key, Results, Sorted
 from verse.reports.tables import Table, Text
 from verse.types import BadState
 
@@ -85,10 +85,17 @@ def _toml(value: Any) -> str:
     return repr(value)
 
 
+def _least(cell: tuple[Key, Results]) -> list[tuple[int, Any]]:
+    """To put trials in order: by numbers, then words, then what is unbounded."""
+    settings = cell[1][0].run.settings
+    return [(0, v) if isinstance(v, int | float) else (2, "") if v is None else (1, str(v))
+            for _, v in sorted(settings.items())]  # fmt: skip
+
+
 def table(found: Sorted, bench: Bench) -> Table:
     """All trials on the validation videos of a data set: the best of each learner."""
     groups: dict[str, list[tuple[float, str, int]]] = {}
-    for key, runs in found.cells.items():
+    for key, runs in sorted(found.cells.items(), key=_least):
         if key.bench == bench:
             mean = sum(run.mu_all for run in runs) / len(runs)
             explicit = ", ".join(f"{n} = {v}" for n, v in runs[0].run.settings.items())
@@ -97,7 +104,9 @@ def table(found: Sorted, bench: Bench) -> Table:
             groups.setdefault(key.learner, []).append((mean, label, len(runs)))
     rows, records = [], []
     for learner, trials in sorted(groups.items()):
-        best, worst = max(trials), min(trials)
+        # of equals the one with the least values, which is a recipe's first
+        best = max(trials, key=lambda trial: trial[0])
+        worst = min(trials, key=lambda trial: trial[0])
         rows.append([Text(learner), Text(str(len(trials))), Text(best[1]), Text(f"{best[0]:.4f}"),
                      Text(f"{worst[0]:.4f}"), Text(str(best[2]))])  # fmt: skip
         records += [{"dataset": bench.dataset, "learner": learner, "trial": label, "mu_all": mean,
@@ -105,6 +114,6 @@ def table(found: Sorted, bench: Bench) -> Table:
     head = ["learner", "trials", "best trial", "its μ_all", "worst μ_all", "seeds"]
     note = (
         f"Validation videos ({bench.validation} of the training videos); none of these runs has "
-        "seen a test video, and none of their seeds is used elsewhere."
+        "seen a test video, and none of their seeds is used on one."
     )
     return Table(f"tuning-{bench.slug}", f"Tuning on {bench.title}", head, rows, note, records)

@@ -19,9 +19,10 @@ def verdicts(found: Sorted) -> list[dict[str, Any]]:
             for name in (n for n in cells if is_verse(n) and order in cells[n]):
                 record = _verdict(bench, order, name, cells)
                 if record is not None:
-                    listed.append(record)
-    for name in {record["learner"] for record in listed}:
-        tested = [r for r in listed if r["learner"] == name and r["p"] is not None]
+                    listed.append(record | {"counted": bench in found.compared})
+    for family in {(r["learner"], r["counted"]) for r in listed}:
+        tested = [r for r in listed
+                  if (r["learner"], r["counted"]) == family and r["p"] is not None]  # fmt: skip
         for record, p in zip(tested, statistics.holm([r["p"] for r in tested]), strict=True):
             record["p_holm"] = p
     return listed
@@ -53,6 +54,8 @@ def _verdict(bench: Bench, order: str, name: str, cells: Cells) -> dict[str, Any
     if lead is not None and lead.enough:
         open_ = [r for r, other in sure.items() if not other.low > 0]
         verdict = "loss" if lead.high < 0 else "tied" if open_ else "first"
+        if verdict == "first" and len(sure) < len(found):
+            verdict = "undecided"
     ours, theirs = cells[name][order], cells[rival][order]
     return {
         "dataset": bench.dataset,
@@ -75,11 +78,13 @@ def _verdict(bench: Bench, order: str, name: str, cells: Cells) -> dict[str, Any
 
 
 def summary(listed: list[dict[str, Any]]) -> str:
-    """How often each is first, tied or beaten.
+    """How often each is first, tied or beaten in the comparison proper.
 
-    >>> summary([{"learner": "verse", "verdict": "tied"}, {"learner": "verse", "verdict": "loss"}])
+    >>> tied, loss = ({"learner": "verse", "verdict": v, "counted": True} for v in ("tied", "loss"))
+    >>> summary([tied, loss])
     'Against the best rival verse is first in 0, tied in 1 and beaten in 1 of 2 cells.'
     """
+    listed = [r for r in listed if r["counted"]]
     parts = []
     for name in sorted({r["learner"] for r in listed}, key=lambda n: (n != "verse", n)):
         mine = [r["verdict"] for r in listed if r["learner"] == name]
@@ -109,7 +114,8 @@ def table(listed: list[dict[str, Any]]) -> Table:
         "is no variant of VERSE: the one over which the lead is smallest on the seeds both have. "
         "First: the paired interval of the lead excludes zero, for this rival and all others; "
         "loss: it excludes zero on the other side; tied: neither; undecided: fewer than "
-        f"{ENOUGH} seeds in common. p: paired t-test over seeds, corrected by Holm over all cells "
-        "of the learner; unlike the interval it takes the test videos as given."
+        f"{ENOUGH} seeds in common with some rival. p: paired t-test over seeds, corrected by Holm "
+        "over all cells of the learner (other backbones and rendered data by themselves); unlike "
+        "the interval it takes the test videos as given."
     )
     return Table("verdicts", "VERSE against the best rival", head, rows, note, listed)
