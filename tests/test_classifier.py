@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from verse import StreamClassifier, backbones
+from verse import StreamClassifier, backbones, checkpoint, learners
 from verse.classifier import NotExact
 from verse.types import BadImage, BadLabel, BadSetting, BadState, Refused
 
@@ -225,6 +225,41 @@ def test_another_normalisation_warns(tmp_path) -> None:
     vectors().save(file)
     with pytest.warns(NotExact, match="batchnorm of F was frozen, is train"):
         StreamClassifier.load(file, backbone=backbones.identity((6,), batchnorm="train"))
+
+
+@pytest.mark.parametrize(
+    ("learner", "setting", "function"),
+    [
+        ("verse-lda", "lam", learners.VERSELDA.__init__),
+        ("gdumb", "passes", learners.GDumb.__init__),
+        ("verse-no-virtual", "beta", learners.get("verse-no-virtual").make),
+        ("tinyer-c48", "lr", learners.get("tinyer-c48").make),
+        ("coreset-vcl", "epochs", learners.get("coreset-vcl").make),
+    ],
+)
+def test_a_default_that_changes_leaves_what_was_saved(
+    tmp_path, monkeypatch, learner, setting, function
+) -> None:
+    file = tmp_path / "c.verse"
+    before = vectors(learner=learner, settings={"clip": 3.0})
+    before.learn_one(np.ones(6), "a")
+    before.save(file)
+    monkeypatch.setitem(function.__kwdefaults__, setting, 7)
+    for _ in range(2):  # also when it is saved again
+        loaded = StreamClassifier.load(file, backbone=backbones.identity((6,)))
+        assert loaded.learner.settings() == before.learner.settings()
+        assert same(state_of(before), state_of(loaded))
+        loaded.save(file)
+    assert vectors(learner=learner).learner.settings() != before.learner.settings()
+
+
+def test_a_file_with_the_given_settings_only_is_read(tmp_path) -> None:
+    """Files of before held no defaults."""
+    file = tmp_path / "c.verse"
+    before = vectors(settings={"lam": 0.2})
+    checkpoint.write(file, before.learner.state(), before.spec() | {"settings": {"lam": 0.2}})
+    loaded = StreamClassifier.load(file, backbone=backbones.identity((6,)))
+    assert loaded.learner.settings() == before.learner.settings()
 
 
 def test_another_backbone_is_refused(tmp_path) -> None:

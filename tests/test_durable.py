@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import verse
-from verse import backbones, checkpoint, durable
+from verse import backbones, checkpoint, durable, learners
 from verse.classifier import NotExact, StreamClassifier
 from verse.durable import JournalFull, Lesson, Locked, Repaired, TooLate, pace, write_ahead
 from verse.types import BadLabel, BadSetting, BadState, Refused, VerseError
@@ -113,6 +113,32 @@ def test_options_are_remembered_and_different_ones_refused(tmp_path) -> None:
             opened(tmp_path, **wrong)
     with pytest.raises(BadSetting, match="no option 'lerner'"):
         opened(tmp_path, lerner="verse")
+    # of the settings, those that are given count; named or not, a default is in force
+    for right in ({"lr": 0.02}, {"C": 16}, {}, None):
+        opened(tmp_path, settings=right).close()
+    for wrong in ({"lr": 0.03}, {"lr": 0.02, "C": 8}, {"lrr": 0.02}):
+        with pytest.raises(BadSetting, match="was begun with settings="):
+            opened(tmp_path, settings=wrong)
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["new", "of before"])
+def test_a_default_that_changes_leaves_a_directory_as_it_was(tmp_path, monkeypatch, full) -> None:
+    samples = stream(20)
+    with opened(tmp_path, settings={"C": 8}) as classifier:
+        if not full:  # what a version of before wrote down
+            saved = classifier._journal.meta("options")
+            classifier._journal.set_meta("options", saved | {"settings": {"C": 8}})
+    opened(tmp_path, settings={"C": 8}).close()  # from here on it remembers all of them
+    expected = clean(samples, settings={"C": 8})
+    monkeypatch.setitem(learners.VERSELDA.__init__.__kwdefaults__, "beta", 0.5)
+    assert not same(clean(samples, settings={"C": 8}), expected)
+    classifier = opened(tmp_path, settings={"C": 8})
+    for z, label in samples:
+        classifier.learn_feature(z, label)
+    abandon(classifier)
+    with opened(tmp_path) as again:  # replayed
+        assert same(again, expected)
+        assert again.twin().learner.settings() == expected.learner.settings()
 
 
 def test_another_backbone_is_refused(tmp_path) -> None:

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from verse.backbones import identity
 from verse.evaluate import Finished, Learned, Samples, SoFar, Tested, predict, stream
-from verse.learners import FineTune, Learner, TinyER
+from verse.learners import FineTune, GDumb, Learner, TinyER, build
 from verse.memory import Reservoir
 from verse.realtime import Camera
 from verse.streams import Event, Schedule
-from verse.types import BadData, BadSetting
+from verse.types import BadData, BadSetting, BadState, Refused
 
 
 class Spy(FineTune):
@@ -83,6 +83,34 @@ def test_classes_that_were_never_learned_count_as_errors() -> None:
     assert tested.by_class == [[0, 3, 3], [1, 0, 2]]
     assert tested.confusion == [[0, 0, 3], [1, 0, 2]]
     assert tested.by_video == [[0, 2, 2], [1, 1, 2], [2, 0, 1]]
+
+
+def test_a_refused_consolidation_is_counted_and_the_weights_of_before_answer() -> None:
+    class Torn(Spy):
+        def consolidate(self) -> None:
+            raise Refused("it diverged")
+
+    plain, torn = events(Spy()), events(Torn())
+    so_far = torn[-1].so_far
+    assert (so_far.learned, so_far.refused) == (6, 3)
+    assert so_far.first_refusal == "test after frame 3: it diverged"
+    assert so_far.alpha == plain[-1].so_far.alpha and so_far.steady
+
+
+@pytest.mark.parametrize("learner", [
+    GDumb(identity(2).F, Reservoir(6), lr=1e30, clip=None, mix=0.0, passes=4),
+    build("coreset-vcl", identity(2).F, Reservoir(6), epochs=30, lr_var=100.0),
+], ids=lambda learner: learner.name)  # fmt: skip
+def test_a_fit_that_diverges_does_not_end_the_stream(learner: Learner) -> None:
+    so_far = events(learner)[-1].so_far
+    assert so_far.learned == 6 and so_far.refused
+    assert "not finite" in so_far.first_refusal and len(so_far.tested) == 3
+
+
+def test_what_is_no_sum_of_a_stream_is_told() -> None:
+    for wrong in ({}, SoFar().document() | {"tested": [{"after": 3}]}):
+        with pytest.raises(BadState, match="not the sum of a stream"):
+            SoFar.load(wrong)
 
 
 def test_a_learner_that_knows_nothing_is_always_wrong() -> None:

@@ -17,6 +17,7 @@ from verse import backbones, checkpoint, export, learners, memory
 from verse.backbones import Backbone
 from verse.kernels.interrupts import deferred_interrupt
 from verse.learners import Learner
+from verse.learners.allowed import JSON_NAMES
 from verse.memory import Memory
 from verse.types import BadLabel, BadSetting, BadState, Label, Prediction
 
@@ -41,6 +42,20 @@ def check_label(label: object) -> Label:
     if isinstance(label, bool) or not isinstance(label, Integral):
         raise BadLabel(f"a label is a string or an integer, not {type(label).__name__}")
     return int(label)
+
+
+def settings_in_force(learner: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings that a learner is built with but its seed: its defaults, and what was given.
+
+    They are saved in full: a default that changes later changes nothing that was saved before.
+
+    >>> settings_in_force("fine-tune", {"lr": 0.1})
+    {'lr': 0.1, 'clip': 1.0}
+    """
+    known = learners.settings(learner).items()
+    defaults = {name: setting.default for name, setting in known if name != "seed"}
+    # a default that JSON has no word for (of a learner of your own) cannot be saved
+    return {name: v for name, v in defaults.items() if type(v) in JSON_NAMES} | dict(given)
 
 
 class StreamClassifier:
@@ -99,7 +114,7 @@ class StreamClassifier:
             seed=seed,
             **(settings or {}),
         )
-        self._spec = {
+        self._spec: dict[str, Any] = {
             "backbone": backbone.name,
             "at": backbone.at,
             "weights": str(weights) if weights is not None else None,
@@ -107,7 +122,7 @@ class StreamClassifier:
             "batchnorm": backbone.F.batchnorm,
             "G": backbone.key,
             "learner": learner,
-            "settings": dict(settings or {}),
+            "settings": settings_in_force(learner, settings or {}),
             "memory": memory,
             "capacity": capacity,
             "per_class": per_class,

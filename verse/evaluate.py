@@ -20,7 +20,7 @@ from verse.kernels.interrupts import deferred_interrupt
 from verse.learners.base import Learner
 from verse.realtime import Camera
 from verse.streams import Schedule
-from verse.types import BadData, Refused
+from verse.types import BadData, BadState, Refused
 
 Ints = npt.NDArray[np.int64]
 BLOCK = 32  # frames fetched ahead
@@ -106,7 +106,7 @@ class SoFar:
 
     position: int = 0
     learned: int = 0
-    refused: int = 0
+    refused: int = 0  # frames, and consolidations before a test
     first_refusal: str = ""
     missed: int = 0  # frames that passed while the learner was busy
     answered: int = 0  # predict-then-learn
@@ -128,8 +128,16 @@ class SoFar:
     @classmethod
     def load(cls, document: dict[str, Any]) -> SoFar:
         """Back from ``document``."""
-        known = {f.name: document[f.name] for f in fields(cls)}
-        return cls(**known | {"tested": [Tested(**event) for event in document["tested"]]})
+        try:
+            known = {f.name: document[f.name] for f in fields(cls)}
+            return cls(**known | {"tested": [Tested(**event) for event in document["tested"]]})
+        except (KeyError, TypeError) as error:
+            raise BadState(f"this is not the sum of a stream: {error!r}") from error
+
+    def refuse(self, where: str, reason: Refused) -> None:
+        """Count a refusal; the first is told."""
+        self.refused += 1
+        self.first_refusal = self.first_refusal or f"{where}: {reason}"
 
 
 @dataclass(frozen=True)
@@ -193,7 +201,7 @@ def stream(
                     yield Learned(now.position, now.learned, learner.losses())
         if number >= len(now.tested):
             now.steady = False
-            now.tested.append(_tested(learner, test.take(selected[number]), event))
+            now.tested.append(_tested(learner, test.take(selected[number]), event, now))
             now.steady = True
             yield now.tested[-1]
     yield Finished(now)
@@ -223,8 +231,7 @@ def _one(
         learner.learn_one(z, y)
         now.learned += 1
     except Refused as refusal:
-        now.refused += 1
-        now.first_refusal = now.first_refusal or f"frame {t}: {refusal}"
+        now.refuse(f"frame {t}", refusal)
     seconds = time.perf_counter() - began
     now.learn_seconds += seconds
     if camera is not None:
@@ -244,9 +251,12 @@ def _testable(test: Samples, schedule: Schedule) -> list[Ints]:
     return selected
 
 
-def _tested(learner: Learner, test: Samples, event: streams.Event) -> Tested:
+def _tested(learner: Learner, test: Samples, event: streams.Event, now: SoFar) -> Tested:
     began = time.perf_counter()
-    learner.consolidate()
+    try:
+        learner.consolidate()
+    except Refused as refusal:  # a fit that diverges, say: the weights of before answer
+        now.refuse(f"test after frame {event.after}", refusal)
     answers = predict(learner, test)
     right = answers == test.y
     videos = metrics.by_video(answers, test.y, test.videos)

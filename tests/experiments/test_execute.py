@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +12,13 @@ import numpy as np
 import pytest
 import torch
 
+from verse import checkpoint
 from verse.checks import small_network
 from verse.datasets.base import DataWarning
 from verse.evaluate import Learned, Samples
 from verse.experiments import Result, Run, Stage, execute, prepare
-from verse.experiments.execute import InexactResume
 from verse.experiments.gate import closed_forms
+from verse.experiments.partial import InexactResume
 from verse.experiments.result import Bound
 from verse.types import BadData, BadImage, BadState
 
@@ -108,6 +110,45 @@ def test_a_checkpoint_of_another_run_is_refused(toy: Toy, tmp_path: Path) -> Non
         execute(toy(seed=1), checkpoint_file=file, resume=True)
 
 
+def test_a_checkpoint_of_other_features_is_refused(toy: Toy, tmp_path: Path) -> None:
+    """The data set or the weights behind the same names changed since."""
+    run, file = toy(), tmp_path / "run.checkpoint"
+    ready = prepare(run)
+    whole = execute(run, prepared=ready, checkpoint_file=file)
+    grown = prepare(toy(options={"frames": 9}))
+    other = replace(ready, backbone=replace(ready.backbone, key="0" * 64))
+    for now, what in ((grown, "other data"), (other, "another backbone")):
+        with pytest.raises(BadState, match=rf"{what} .* leave out --resume .* delete that file"):
+            execute(run, prepared=now, checkpoint_file=file, resume=True)
+    assert execute(run, prepared=ready, checkpoint_file=file, resume=True).alpha == whole.alpha
+
+
+def test_a_checkpoint_from_before_these_were_noted_goes_on(toy: Toy, tmp_path: Path) -> None:
+    run, file = toy(), tmp_path / "run.checkpoint"
+    whole = execute(run, checkpoint_file=file)
+    tensors, document = checkpoint.read(file)
+    old = {key: document["spec"][key] for key in ("run", "so_far")}
+    checkpoint.write(file, tensors, old)
+    assert execute(run, checkpoint_file=file, resume=True).alpha == whole.alpha
+
+
+def test_a_checkpoint_that_does_not_fit_is_told(toy: Toy, tmp_path: Path) -> None:
+    run, file = toy(), tmp_path / "run.checkpoint"
+    execute(run, checkpoint_file=file)
+    tensors, document = checkpoint.read(file)
+    spec = document["spec"]
+    for parts, told in (
+        ({"labels": tensors["labels"]}, spec),  # a learner that kept less
+        (tensors, {"so_far": spec["so_far"]}),
+        (tensors, {"run": run.id}),
+        (tensors, spec | {"so_far": {"position": 3}}),
+        (tensors, spec | {"circumstances": None}),
+    ):
+        checkpoint.write(file, parts, told)
+        with pytest.raises(BadState, match="cannot go on from"):
+            execute(run, checkpoint_file=file, resume=True)
+
+
 def test_other_circumstances_are_told(
     toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +156,16 @@ def test_other_circumstances_are_told(
     execute(toy(), checkpoint_file=file)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
     with pytest.warns(InexactResume, match="threads was 1, is 7"):
+        execute(toy(), checkpoint_file=file, resume=True)
+
+
+def test_another_version_of_verse_is_told(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "run.checkpoint"
+    execute(toy(), checkpoint_file=file)
+    monkeypatch.setattr(sys.modules["verse.experiments.execute"], "__version__", "99.0")
+    with pytest.warns(InexactResume, match=r"verse was .*, is 99\.0"):
         execute(toy(), checkpoint_file=file, resume=True)
 
 

@@ -171,3 +171,27 @@ def test_merging_classes_links_their_prototypes() -> None:
     assert learner.merge(1, into=0) == 2
     learner.learn_one(torch.tensor([50.0]), 0)  # 0 and 1 are now the closest of one class
     assert sorted(learner.memory.all().z.view(-1).tolist()) == [0.5, 9.0, 20.0, 50.0]
+
+
+def test_half_precision_is_asked_about_what_is_stored() -> None:
+    """Prototypes are embeddings: a large feature may have a small one, and the other way round."""
+
+    class Scale(torch.nn.Module):
+        def __init__(self, by: float) -> None:
+            super().__init__()
+            self.by = torch.nn.Parameter(torch.tensor(by))
+
+        def forward(self, z: torch.Tensor) -> torch.Tensor:
+            return self.by * z
+
+    def learner(by: float) -> ExStream:
+        F = Plastic(Scale(by), Head(2), z_shape=(2,))
+        return ExStream(F, ClassBalanced(4, dtype="float16"))
+
+    shrinks, grows = learner(0.01), learner(100.0)
+    shrinks.learn_one(torch.full((2,), 1e5), 0)
+    grows.learn_one(torch.ones(2), 0)
+    with pytest.raises(Refused, match="100000 is too large for a memory of float16"):
+        grows.learn_one(torch.full((2,), 1e3), 0)
+    for each in (shrinks, grows):
+        assert len(each.memory) == 1 and bool(torch.isfinite(each.memory.all().z).all())

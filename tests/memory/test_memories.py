@@ -110,6 +110,17 @@ def test_stores_in_half_precision_draws_in_single() -> None:
     assert memory.sample(1).z.dtype == torch.float32
 
 
+def test_knows_what_its_precision_cannot_hold() -> None:
+    largest = {"float32": 3.4e38, "float16": 65519.0, "bfloat16": 3.3e38}  # the second rounds down
+    beyond = {"float16": 65520.0, "bfloat16": 3.4e38}
+    for dtype, value in largest.items():
+        memory = Reservoir(4, dtype=dtype)
+        memory.allocate(torch.device("cpu"), z=(2,))
+        assert memory.holds(torch.tensor([0.0, -value]))
+        if dtype in beyond:
+            assert not memory.holds(torch.tensor([0.0, -beyond[dtype]]))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [{}, {"capacity": 0}, {"byte_limit": -1}, {"capacity": 5, "dtype": "int8"}, {"per_class": 0},

@@ -266,7 +266,11 @@ def check_one_class_one_sample(make: LearnerMaker) -> None:
 
 
 def check_float16_memory(make: LearnerMaker) -> None:
-    """A memory that stores half precision works and resumes exactly."""
+    """A memory that stores half precision works, resumes exactly, and never holds an infinity.
+
+    A feature that is too large for it is refused without a trace, unless the method stores
+    something else of it.
+    """
     F = small_network()
     stream = small_stream(F)
     a, b = (make(F, ClassBalanced(CAPACITY, dtype="float16"), 0) for _ in range(2))
@@ -275,6 +279,17 @@ def check_float16_memory(make: LearnerMaker) -> None:
     _learn(a, stream[15:])
     _learn(b, stream[15:])
     same(_frozen(a), _frozen(b), "resumed with a half-precision memory")
+    for large in (1e5, -1e5, 1e30):
+        before = _frozen(a)
+        z = stream[0][0].clone()
+        z.view(-1)[0] = large
+        try:
+            a.learn_one(z, 777)  # a new class, which every rule makes room for
+        except Refused:
+            same(before, _frozen(a), f"after a feature with {large}")
+        a.learn_one(*stream[0])  # it goes on
+        state = {name: t for name, t in _frozen(a).items() if name.startswith("memory.")}
+        assert all(bool(torch.isfinite(t).all()) for t in state.values()), f"{large} is in memory"
 
 
 def check_linear_network(make: LearnerMaker) -> None:

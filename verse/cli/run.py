@@ -203,7 +203,7 @@ def show(result: Any, file: Path) -> None:
         share = result.learned / result.frames
         click.echo(f"at {result.run.fps:g} frames/s: {share:.1%} of the frames were learned")
     if result.refused:
-        click.echo(f"{result.refused} frames were refused; the first: {result.first_refusal}")
+        click.echo(f"refused {result.refused} times; the first: {result.first_refusal}")
     if result.prequential is not None:
         click.echo(f"predict-then-learn accuracy {result.prequential:.4f}")
     click.echo(f"saved as {file}")

@@ -105,6 +105,7 @@ class DurableClassifier(StreamClassifier):
             self._reopen(saved, backbone, threads, options, reread)
         self._version = self._journal.database.version()
         if not self.readonly:
+            begun.note_settings(self._journal, self._spec["settings"])
             begun.note_circumstances(self._journal)
         if saved is not None and saved["G"] != self.backbone.key:
             self._reread()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypedDict
 
 from verse import backbones, checkpoint
 from verse.backbones import Backbone
-from verse.classifier import NotExact, StreamClassifier
+from verse.classifier import NotExact, StreamClassifier, settings_in_force
+from verse.durable.errors import JournalFull
 from verse.durable.journal import Journal
 from verse.types import BadSetting, BadState
 
@@ -43,12 +45,19 @@ def refuse_unknown(options: Options) -> None:
 def refuse_different(
     path: Path, saved: Mapping[str, Any], options: Options, *, reread: bool
 ) -> None:
-    """An option that differs from what the directory was begun with is an error."""
+    """An option that differs from what the directory was begun with is an error; so is one of the
+    learner's settings, of which those that are not given do not count."""
     movable = {"weights", "at", "precision"} if reread else {"weights"}
-    for name, value in options.items():
-        if name not in movable and saved[name] != value:
+    given: dict[str, Any] = {name: v for name, v in options.items() if name not in movable}
+    remembered = dict(saved)
+    if "settings" in given:
+        given["settings"] = dict(given["settings"] or {})
+        begun = settings_in_force(saved["learner"], saved["settings"])
+        remembered["settings"] = {k: v for k, v in begun.items() if k in given["settings"]}
+    for name, value in given.items():
+        if remembered[name] != value:
             raise BadSetting(
-                f"{path} was begun with {name}={saved[name]!r}, not {value!r}: leave the "
+                f"{path} was begun with {name}={remembered[name]!r}, not {value!r}: leave the "
                 "option out, or begin another directory"
             )
 
@@ -97,6 +106,14 @@ def twin(classifier: StreamClassifier) -> StreamClassifier:
     spec = classifier.spec()
     arguments: dict[str, Any] = {name: spec[name] for name in REMEMBERED}
     return StreamClassifier(backbone=classifier.backbone, **arguments)
+
+
+def note_settings(journal: Journal, settings: Mapping[str, Any]) -> None:
+    """Write down all settings in force where a version of before wrote those that were given."""
+    saved = journal.meta("options")
+    if saved["settings"] != settings:
+        with suppress(JournalFull):  # then at the next opening
+            journal.set_meta("options", {**saved, "settings": settings})
 
 
 def note_circumstances(journal: Journal) -> None:

@@ -14,7 +14,9 @@ from verse.evaluate import Learned
 from verse.experiments.engine import Report, Task
 from verse.experiments.execute import execute, in_order
 from verse.experiments.offline import bounds
+from verse.experiments.partial import CannotResume
 from verse.experiments.prepare import Prepared, Stage, Watch, key, prepare
+from verse.experiments.result import Result
 from verse.experiments.run import Run
 
 Send = Callable[[Report], None]
@@ -65,15 +67,24 @@ class Bench:
     def _run(self, task: Task, send: Send) -> dict[str, object]:
         run = Run.load(task.records[0])
         ready = self.ready(run, watching(task, send))
-        result = execute(
-            run,
-            prepared=ready,
-            threads=1,
-            checkpoint_file=None if task.checkpoint is None else Path(task.checkpoint),
-            resume=True,
-            watch=watching(task, send, len(ready.train)),
-        )
-        return {"name": run.name} | result.document()
+
+        def result(*, resume: bool) -> Result:
+            return execute(
+                run,
+                prepared=ready,
+                threads=1,
+                checkpoint_file=None if task.checkpoint is None else Path(task.checkpoint),
+                resume=resume,
+                watch=watching(task, send, len(ready.train)),
+            )
+
+        try:
+            finished = result(resume=True)
+        except CannotResume as problem:  # nor could it the next time: nobody would finish the run
+            note = f"{run.name} starts from the beginning, its checkpoint does not fit"
+            warnings.warn(f"{note}: {problem.reason}", stacklevel=2)
+            finished = result(resume=False)
+        return {"name": run.name} | finished.document()
 
 
 def watching(task: Task, send: Send, frames: int = 0) -> Watch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,21 +12,17 @@ from verse import __version__, checkpoint, learners, memory, streams
 from verse.evaluate import Finished, Samples, SoFar, Tested, stream
 from verse.experiments.capacity import budget
 from verse.experiments.offline import bounds
+from verse.experiments.partial import Partial
 from verse.experiments.prepare import Prepared, Stage, Watch, nothing, prepare
 from verse.experiments.result import Result, curve
 from verse.experiments.run import Run
 from verse.learners.base import Learner
 from verse.realtime import Camera
 from verse.streams import Schedule
-from verse.types import BadState
 
 __all__ = ["Prepared", "Stage", "Watch", "execute", "prepare"]
 
 SAVE_SECONDS = 30.0
-
-
-class InexactResume(UserWarning):
-    """A resumed run goes on correctly, but not to the last bit as it would have."""
 
 
 def execute(
@@ -47,8 +42,9 @@ def execute(
     """Stream the data set through the learner once, then Offline; ``watch`` sees every event.
 
     With ``checkpoint_file`` the run can be killed at any moment: ``resume=True`` goes on from
-    there, bit-identical on the same machine with the same versions and threads; the caller removes
-    the file once the result is safe. ``learner`` is one from ``build_learner``, for a caller that
+    there, bit-identical on the same machine with the same versions and threads, and refuses the
+    file of another run, other data or another backbone (``CannotResume``); the caller removes it
+    once the result is safe. ``learner`` is one from ``build_learner``, for a caller that
     wants to ask it questions afterwards.
     """
     if threads is not None:
@@ -59,10 +55,14 @@ def execute(
     )
     train, schedule = in_order(run, ready)
     learner = build_learner(run, ready, len(train)) if learner is None else learner
-    so_far = SoFar()
-    if resume and checkpoint_file is not None and checkpoint_file.exists():
-        so_far = _load(checkpoint_file, run, learner)
-    _learn(run, ready, train, schedule, learner, so_far, checkpoint_file, save_seconds, watch)
+    circumstances = _circumstances(ready)
+    so_far, partial = SoFar(), None
+    if checkpoint_file is not None:
+        data, backbone = ready.fingerprint, ready.backbone.key
+        partial = Partial(checkpoint_file, run.id, data, backbone, circumstances)
+        if resume and checkpoint_file.exists():
+            so_far = partial.load(learner)
+    _learn(run, ready, train, schedule, learner, so_far, partial, save_seconds, watch)
     offline = bounds(ready, schedule, run, watch) if run.offline else ()
     return Result(
         run=run,
@@ -77,7 +77,7 @@ def execute(
         capacity=learner.memory.limit if learner.memory is not None else 0,
         memory_bytes=learner.memory_bytes,
         settings=learner.settings(),
-        circumstances=_circumstances(ready),
+        circumstances=circumstances,
         **curve(so_far),
     )
 
@@ -103,7 +103,7 @@ def _learn(
     schedule: Schedule,
     learner: Learner,
     so_far: SoFar,
-    file: Path | None,
+    partial: Partial | None,
     save_seconds: float,
     watch: Watch,
 ) -> None:
@@ -127,30 +127,13 @@ def _learn(
         for event in events:
             watch(event)
             due = time.monotonic() - saved >= save_seconds or isinstance(event, Tested)
-            if file is not None and due and not isinstance(event, Finished):
-                _save(file, run, learner, so_far)
+            if partial is not None and due and not isinstance(event, Finished):
+                partial.save(learner, so_far)
                 saved = time.monotonic()
     except KeyboardInterrupt:
-        if file is not None and so_far.steady:
-            _save(file, run, learner, so_far)
+        if partial is not None and so_far.steady:
+            partial.save(learner, so_far)
         raise
-
-
-def _save(file: Path, run: Run, learner: Learner, so_far: SoFar) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    spec = {"run": run.id, "so_far": so_far.document()}
-    checkpoint.write(file, learner.state(), spec)
-
-
-def _load(file: Path, run: Run, learner: Learner) -> SoFar:
-    tensors, document = checkpoint.read(file)
-    spec = document["spec"]
-    if spec.get("run") != run.id:
-        raise BadState(f"{file} belongs to another run ({spec.get('run')}, not {run.id})")
-    for change in checkpoint.differences(document["circumstances"]):
-        warnings.warn(f"resuming is not exact: {change}", InexactResume, stacklevel=3)
-    learner.load_state(tensors)
-    return SoFar.load(spec["so_far"])
 
 
 def _extraction_seconds(ready: Prepared) -> float:

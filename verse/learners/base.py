@@ -130,6 +130,10 @@ class Learner(nn.Module):
         """Types of fields that are no floating-point values."""
         return {}
 
+    def kept(self, z: Tensor) -> Tensor:
+        """What memory stores of a feature [1, …]; most methods keep it whole."""
+        return z
+
     # ---- learning ---------------------------------------------------------------------------
 
     @final
@@ -142,6 +146,8 @@ class Learner(nn.Module):
             # a sum is one pass and keeps every NaN and infinity; only if it is odd look closer
             if not math.isfinite(float(row.sum())) and not bool(torch.isfinite(row).all()):
                 raise Refused("the feature is not finite; nothing was learned")
+            if self.memory is not None and self.memory.dtype != "float32":
+                self._refuse_unstorable(self.kept(row), self.memory)
             n, marks = len(self.labels), parts.marks(self._parts())
             try:
                 self.step(row, self._output(y))
@@ -151,6 +157,14 @@ class Learner(nn.Module):
             finally:
                 self._protected.clear()
             self.samples += 1
+
+    def _refuse_unstorable(self, kept: Tensor, memory: Memory) -> None:
+        """A value stored as infinity would spoil every later step that draws it."""
+        if not memory.holds(kept):
+            raise Refused(
+                f"a value of {float(kept.abs().max()):.6g} is too large for a memory of "
+                f"{memory.dtype}; nothing was learned"
+            )
 
     def _output(self, y: int) -> int:
         """The output of a label, which grows the head if the label is new."""
@@ -391,7 +405,7 @@ class Learner(nn.Module):
                 vector.move_to(self.theta.layout)
             self._set(parts.restored(self._parts(), state, self.device))
             self._share_budget()
-        except (KeyError, RuntimeError, ValueError) as error:
+        except (KeyError, IndexError, RuntimeError, TypeError, ValueError) as error:
             if isinstance(error, BadState):
                 raise
             raise BadState(f"the saved state does not fit this learner: {error}") from error

@@ -63,22 +63,23 @@ class ExStream(Learner):
         seed: int = 0,
     ) -> None:
         require_settings(ExStream, locals())
-        prototypes = Prototypes.like(memory)
-        super().__init__(F, prototypes, seed=seed)
+        super().__init__(F, Prototypes.like(memory), seed=seed)
         self.lr, self.batch, self.clip = lr, batch, clip
-        self.memory: Prototypes = prototypes
+        self.memory: Prototypes
 
     def memory_fields(self) -> dict[str, tuple[int, ...]]:
         return {"z": (self.F.head.d,)}
 
+    def kept(self, z: Tensor) -> Tensor:
+        return self.theta.embed(z)
+
     def step(self, z: Tensor, y: int) -> None:
-        e = self.theta.embed(z)[0]
+        e = self.kept(z)[0]
         plan = self.memory.plan(e, y)  # carried out last, when nothing can fail any more
         outputs = self.memory.outputs_after(plan, y)
 
         # one pass over all prototypes as they will be, in mini-batches of about equal size
-        head = self.theta.layout.views(self.theta.data)
-        n = len(self.labels)
+        head, n = self.theta.layout.views(self.theta.data), len(self.labels)
         weight, bias = head["head.weight"][:n].clone(), head["head.bias"][:n].clone()
         order = torch.from_numpy(self.random.numpy.permutation(len(outputs))).to(self.device)
         for index in order.tensor_split(-(-len(outputs) // self.batch)):

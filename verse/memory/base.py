@@ -181,6 +181,11 @@ class Memory:
             self._placed(y, slot, replaced)
         return slot
 
+    def holds(self, z: Tensor) -> bool:
+        """Whether every value stays finite in the type that features are stored in."""
+        stored = self.fields["z"].dtype
+        return not stored.is_floating_point or bool(torch.isfinite(z.to(stored)).all())
+
     def draw(self, n: int) -> Tensor:
         """Indices of min(n, len) different samples, uniformly."""
         return torch.from_numpy(self.random.draw(self.length, n)).to(self.fields["y"].device)

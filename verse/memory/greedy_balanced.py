@@ -8,7 +8,7 @@ from verse.memory.class_balanced import ClassBalanced
 
 
 class GreedyBalanced(ClassBalanced):
-    """Accept a sample only while its class holds less than capacity / classes.
+    """Once full, accept a sample only while its class holds less than capacity / classes.
 
     A. Prabhu, P. Torr, P. Dokania, "GDumb: a simple approach that questions our progress in
     continual learning", ECCV 2020. Room is made by dropping a random sample of the largest class.

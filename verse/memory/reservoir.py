@@ -8,10 +8,14 @@ from verse.memory.base import Memory
 
 
 class Reservoir(Memory):
-    """Every sample of the stream is in memory with the same probability, capacity / seen.
+    """With a fixed capacity every sample is in memory with the same probability, capacity / seen.
 
     Algorithm R of J. S. Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985: the t-th
     sample draws j uniformly below t and replaces item j if j < capacity.
+
+    With a budget of N per class the capacity grows by N with every new class. What comes first
+    then fills the new room with certainty (the first N frames of the class, where classes come one
+    after another), and Vitter's rule holds from there on: probabilities are no longer the same.
 
     >>> import torch
     >>> memory = Reservoir(2)
