@@ -77,6 +77,13 @@ def test_the_best_of_two_values_is_not_the_best() -> None:
     assert "holds in 4 of 4: " in judged(sweep("lam", {0.0: 0.8, 0.3: 0.8}))["distillation"].why
 
 
+def test_an_ordering_that_was_not_run_is_missing() -> None:
+    some = [r for r in sweep("lam", {0.0: 0.7, 0.3: 0.8, 1.0: 0.7}) if r.run.order != "iid"]
+    found = judged(some)["lambda"]
+    assert (found.verdict, found.missing) == ("undecided", ["iid"])
+    assert "holds in 3 of 3" in found.why and "missing: iid" in found.why
+
+
 def test_the_best_beats_every_other_one_beyond_chance() -> None:
     """The mean of λ = 0 is far behind, but it is ahead for one seed."""
     noisy = [

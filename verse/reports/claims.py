@@ -34,6 +34,7 @@ from verse.reports.tables import Table, Text, signed
 
 ALL = streams.names()
 TEMPORAL = ("instance", "class-instance")
+OTHERS = [order for order in ALL if order != "instance"]
 LITTLE = 0.02  # less is little: where a claim says so of a gain
 CELLS = 12  # three data sets in four orderings
 LISTED = 4  # comparisons that hold and are listed, the closest first
@@ -105,9 +106,9 @@ def evaluate(
     of = {knob: [a for a in ablations if a.knob.name == knob and a.learner == "verse"]
           for knob in ("capacity", "lam", "r", "ema", "policy")}  # fmt: skip
     claims = [_first(verdicts, found)]
-    for name, text, knob, compare in TURNED:
+    for name, text, knob, orders, compare in TURNED:
         recipe = f"recipes/ablation-{RECIPES.get(knob, knob)}.toml"
-        made = [_claim(name, text, a, shown) for a in of[knob] if (shown := compare(a))]
+        made = [_claim(name, text, a, orders, shown) for a in of[knob] if (shown := compare(a))]
         claims += made or [Claim(name, text, "–", missing=[f"verse compare {recipe}"])]
     claims += _between(found, "maml", "VERSE beats look-ahead MAML in every ordering.",
                        ("la-maml", "c-maml"), "mu", "maml")  # fmt: skip
@@ -116,9 +117,12 @@ def evaluate(
     return claims + _losses(found)
 
 
-def _claim(name: str, text: str, a: Ablation, evidence: list[Evidence]) -> Claim:
+def _claim(
+    name: str, text: str, a: Ablation, orders: Sequence[str], evidence: list[Evidence]
+) -> Claim:
+    absent = [order for order in orders if order not in a.runs]
     where = f"{a.bench.title}: {', '.join(dict.fromkeys(e.where for e in evidence))}"
-    return Claim(name, text, where, corrected(evidence), figure=a.name, remark=a.base)
+    return Claim(name, text, where, corrected(evidence), absent, a.name, a.base)
 
 
 def _best(a: Ablation, value: float, orders: Sequence[str]) -> list[Evidence]:
@@ -177,25 +181,28 @@ def _policy(a: Ablation) -> list[Evidence]:
 
 RECIPES = {"lam": "lambda"}
 Compare = Callable[[Ablation], list[Evidence]]
-TURNED: tuple[tuple[str, str, str, Compare], ...] = (
-    ("capacity", "A larger memory helps (largest − smallest).", "capacity", _larger),
-    ("lambda", "λ = 0.3 is best in every ordering.", "lam",
+TURNED: tuple[tuple[str, str, str, Sequence[str], Compare], ...] = (
+    ("capacity", "A larger memory helps (largest − smallest).", "capacity", ALL, _larger),
+    ("lambda", "λ = 0.3 is best in every ordering.", "lam", ALL,
      lambda a: _best(a, 0.3, ALL)),
     ("distillation", f"Distillation alone adds little (λ = 0.3 against 0, less than {LITTLE}).",
-     "lam", _little),
-    ("r", "The acceptance rate r = 0.4 is best (but in instance ordering).", "r",
-     lambda a: _best(a, 0.4, [order for order in ALL if order != "instance"])),
-    ("r-more", "r = 0.5 is worse than 0.4.", "r",
+     "lam", ALL, _little),
+    ("r", "The acceptance rate r = 0.4 is best (but in instance ordering).", "r", OTHERS,
+     lambda a: _best(a, 0.4, OTHERS)),
+    ("r-more", "r = 0.5 is worse than 0.4.", "r", ALL,
      lambda a: _pairs(a, 0.4, 0.5, ALL)),
-    ("r-instance", "r = 0 is best in instance ordering.", "r",
+    ("r-instance", "r = 0 is best in instance ordering.", "r", ["instance"],
      lambda a: _best(a, 0.0, ["instance"])),
     ("ema", "A semantic memory by moving average is a better teacher than θ itself.", "ema",
+     ALL,
      lambda a: _pairs(a, EMA_LEVELS[3], EMA_LEVELS[1], ALL)),
     ("ema-copy", "Without averaging (a hard copy, γ = 0) temporal orderings degrade.", "ema",
+     TEMPORAL,
      lambda a: _pairs(a, EMA_LEVELS[3], EMA_LEVELS[2], TEMPORAL)),
-    ("ema-temporal", "The moving average matters most in temporal orderings.", "ema", _ema_most),
+    ("ema-temporal", "The moving average matters most in temporal orderings.", "ema", ALL,
+     _ema_most),
     ("policy", "Reservoir is best for instance and class-instance, class-balanced for iid and "
-     "class-iid.", "policy", _policy),
+     "class-iid.", "policy", ALL, _policy),
 )  # fmt: skip
 
 
