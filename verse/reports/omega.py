@@ -30,8 +30,8 @@ BOLD = (
     f"{UNSOUND}: Offline failed its gate here, so Ω_all is too high."
 )
 RULE = (
-    f"Mean and 95 % interval over seeds and test videos. {BOLD} μ_all is the mean "
-    "accuracy, without division by Offline."
+    "Mean and 95 % interval over seeds and test videos; two methods are compared on the seeds "
+    f"that both have. {BOLD} μ_all is the mean accuracy, without division by Offline."
 )
 
 
