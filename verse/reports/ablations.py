@@ -126,7 +126,7 @@ def _ablation(
     knob: Knob, bench: Bench, learner: str, base: dict[str, dict[Any, Results]]
 ) -> Ablation:
     values = {value for by in base.values() for value in by}
-    ordered = [v for v in EMA_LEVELS if v in values] or sorted(values, key=_place)
+    ordered = [v for v in EMA_LEVELS if v in values] or sorted(values, key=place)
     runs = {order: base[order] for order in streams.names() if len(base.get(order, {})) > 1}
     every = [found for by in runs.values() for found in by.values()]
     measure = "mu" if knob.metric == "mu" else statistics.metric(*every)
@@ -155,7 +155,8 @@ def _tied(by: dict[Any, Results], best: Any, measure: str) -> set[Any]:
     return {value for value, lead in leads.items() if lead is None or not lead.low > 0}
 
 
-def _place(value: Any) -> tuple[int, Any]:
+def place(value: Any) -> tuple[int, Any]:
+    """To put values in order: numbers, then words."""
     return (0, value) if isinstance(value, int | float) else (1, str(value))
 
 

@@ -128,7 +128,8 @@ class Sorted:
         filmed = [b for b in self.benches if b.dataset not in RENDERED] or self.benches
         runs = [k.bench.backbone for k, found in self.cells.items() if k.bench in filmed
                 for _ in found]  # fmt: skip
-        return [b for b in filmed if b.backbone == usual(runs)]
+        main = usual(runs)
+        return [b for b in filmed if b.backbone == main]
 
     @cached_property
     def tuning(self) -> list[Bench]:

@@ -48,14 +48,9 @@ def judged(where: str, what: str, measure: str, e: Estimate | None) -> Evidence:
 
 def corrected(evidence: Sequence[Evidence]) -> list[Evidence]:
     """With Holm's correction over the comparisons: what may be chance among so many is open."""
-    tested = [e for e in evidence if e.p is not None]
-    by = dict(zip(map(id, tested), statistics.holm([e.p or 0.0 for e in tested]), strict=True))
-    listed = []
-    for e in evidence:
-        p = by.get(id(e))
-        chance = p is not None and p >= CHANCE
-        listed.append(replace(e, p=p, outcome=OPEN if chance else e.outcome))
-    return listed
+    ps = iter(statistics.holm([e.p for e in evidence if e.p is not None]))
+    tested = [e if e.p is None else replace(e, p=next(ps)) for e in evidence]
+    return [replace(e, outcome=OPEN) if e.p is not None and e.p >= CHANCE else e for e in tested]
 
 
 def pair(a: Ablation, order: str, ours: Any, theirs: Any) -> Evidence:

@@ -45,11 +45,6 @@ class Estimate(NamedTuple):
         return {"mean": self.mean, "low": self.low, "high": self.high, "n": self.n}
 
     @property
-    def excludes_zero(self) -> bool:
-        """The interval lies on one side of zero."""
-        return self.low > 0 or self.high < 0
-
-    @property
     def enough(self) -> bool:
         """It stands on enough seeds to decide something."""
         return self.n >= ENOUGH

@@ -9,6 +9,7 @@ from typing import Any
 
 from verse.experiments.result import Result
 from verse.experiments.run import Run
+from verse.reports.ablations import place
 from verse.reports.cells import Bench, Key, Results, Sorted
 from verse.reports.tables import Table, Text
 from verse.types import BadState
@@ -86,10 +87,8 @@ def _toml(value: Any) -> str:
 
 
 def _least(cell: tuple[Key, Results]) -> list[tuple[int, Any]]:
-    """To put trials in order: by numbers, then words, then what is unbounded."""
-    settings = cell[1][0].run.settings
-    return [(0, v) if isinstance(v, int | float) else (2, "") if v is None else (1, str(v))
-            for _, v in sorted(settings.items())]  # fmt: skip
+    """To put trials in order."""
+    return [place(value) for _, value in sorted(cell[1][0].run.settings.items())]
 
 
 def table(found: Sorted, bench: Bench) -> Table:
