@@ -88,6 +88,20 @@ settings and where they come from.
 
 **Faithful**: as its authors do it. **Adapted**: with a deviation that a stream of single samples
 needs; the page says which and why.
+
+## Which one to take
+
+- **To teach a device**: [verse-lda](verse-lda.md), what `verse serve` and `StreamClassifier` take
+  by themselves. It knows a class after a few frames, in any order, and one choice of settings
+  did well on three unlike data sets.
+- **Where memory or time is scarce, or no sample may be kept**: [slda](slda.md). It keeps
+  statistics only, learns a frame in a millisecond or less, and is [ahead of most](../results/index.md)
+  where its settings were chosen for the data. It cannot learn more than its fixed features show.
+- **To compare with the paper**: [verse](verse.md) as published, its rivals
+  [tinyer-c48](tinyer-c48.md) and [tinyer-2step](tinyer-2step.md) of equal cost, and
+  [fine-tune](fine-tune.md) and [offline](offline.md) as bounds.
+
+## All of them
 """
 ASSUMPTIONS = """
 ## What each method assumes
