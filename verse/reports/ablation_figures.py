@@ -94,6 +94,7 @@ def _grouped(
                      error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#222222"})  # fmt: skip
             axis.set_ylim(bottom=0)
     axis.set_xticks(range(len(orders)), list(orders))
+    axis.set_xlim(-0.7, len(orders) - 0.3)  # one group alone stays together
     axis.set_ylabel(metric)
     axis.grid(visible=False, axis="x")
     figure.legend(loc="outside lower center", ncols=min(4, len(values)))
