@@ -134,6 +134,7 @@ def test_the_kinds_of_semantic_memory() -> None:
     (gains,) = found["ema-temporal"].evidence
     assert gains.estimate is not None
     assert gains.estimate.mean == pytest.approx(0.10 - 0.02)
+    assert "r" not in {a.knob.name for a in ablations.find(Sorted(runs))}  # copies have no rate
 
 
 def test_capacity_and_policy() -> None:

@@ -160,17 +160,19 @@ def place(value: Any) -> tuple[int, Any]:
     return (0, value) if isinstance(value, int | float) else (1, str(value))
 
 
-def _setting(name: str, title: str) -> Knob:
-    def bases(key: Key, _: Collection[Key]) -> list[str]:
-        return [_base(key, name)] if name in key.values else []
-
-    return Knob(name, title, lambda key, _: key.values[name], bases, "omega")
-
-
 def _base(key: Key, *names: str) -> str:
     """A cell without its ordering and without these settings."""
     left = {name: value for name, value in key.values.items() if name not in names}
     return repr(replace(key, settings=json.dumps(left, sort_keys=True), order=""))
+
+
+def _weight(key: Key, _: Collection[Key]) -> list[str]:
+    return [_base(key, "lam")] if "lam" in key.values else []
+
+
+def _rate(key: Key, _: Collection[Key]) -> list[str]:
+    """Where Φ is a copy of θ, r tells kinds of semantic memory apart: the knob ``ema``."""
+    return [_base(key, "r")] if "r" in key.values and key.values.get("gamma") != 0 else []
 
 
 def _capacity(key: Key, _: Collection[Key]) -> list[str]:
@@ -211,8 +213,8 @@ def ema_level(key: Key) -> str:
 KNOBS = (
     Knob("capacity", "Capacity of the memory (samples)", lambda _, runs: runs[0].capacity,
          _capacity, "omega"),
-    _setting("lam", "Weight λ of the distillation"),
-    _setting("r", "Acceptance rate r"),
+    Knob("lam", "Weight λ of the distillation", lambda key, _: key.values["lam"], _weight, "omega"),
+    Knob("r", "Acceptance rate r", lambda key, _: key.values["r"], _rate, "omega"),
     Knob("ema", "Semantic memory", lambda key, _: ema_level(key), _ema, "mu", bars=True),
     Knob("policy", "Replacement policy", lambda _, runs: runs[0].run.memory, _policy, "mu",
          bars=True),
