@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from verse.backbones.plastic import Head, Plastic
-from verse.learners import VERSE
+from verse.learners import VERSE, VERSENewSample
 from verse.memory import Reservoir
 from verse.types import BadSetting, Refused
 
@@ -43,12 +43,13 @@ def linear(d: int = 5) -> Plastic:
     return Plastic(nn.Identity(), Head(d), z_shape=(d,))
 
 
-def test_one_step_by_hand() -> None:
+@pytest.mark.parametrize("method", [VERSE, VERSENewSample])
+def test_one_step_by_hand(method: type[VERSE]) -> None:
     """θ_v, θ and Φ to 1e-6, several steps, three classes, memory smaller than the stream."""
     alpha, beta, lam, gamma, C, capacity = 0.05, 0.1, 0.3, 0.9, 4, 6
     rng = np.random.default_rng(0)
     Z, Y = rng.normal(size=(12, 5)), [0, 1, 0, 2, 1, 1, 2, 0, 1, 2, 2, 0]
-    learner = VERSE(
+    learner = method(
         linear(), Reservoir(capacity), alpha=alpha, beta=beta, lam=lam, gamma=gamma, r=1.0, C=C,
         clip=None,
     )  # fmt: skip
@@ -87,6 +88,8 @@ def test_one_step_by_hand() -> None:
         z_l, z_m, y_m = (
             (held_z[d_l], held_z[d_m], held_y[d_m]) if n else (z[None], z[None], np.array([y]))
         )
+        if method is VERSENewSample and n:
+            z_m, y_m = np.vstack((z, z_m)), np.append(y, y_m)
         H = z_l @ W_phi.T + b_phi
         cW, cb = cross_entropy_gradient(W_v, b_v, z_m, y_m)
         mW, mb = mse_gradient(W_v, b_v, z_l, H)

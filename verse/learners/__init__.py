@@ -36,11 +36,13 @@ from verse.learners.remind import REMIND
 from verse.learners.replay import TinyER
 from verse.learners.si import SI
 from verse.learners.slda import SLDA
+from verse.learners.slda_quarters import SLDAQuarters
 from verse.learners.traits import Traits
 from verse.learners.variants import VARIANTS, Variant
 from verse.learners.vcl import VCL
 from verse.learners.verse import VERSE
 from verse.learners.verse_lda import VERSELDA
+from verse.learners.verse_new_sample import VERSENewSample
 from verse.memory.base import Memory
 from verse.types import BadSetting
 
@@ -67,8 +69,10 @@ __all__ = [
     "Learner",
     "LwF",
     "Offline",
+    "SLDAQuarters",
     "TinyER",
     "Traits",
+    "VERSENewSample",
     "build",
     "get",
     "names",
@@ -81,6 +85,7 @@ Factory = type[Learner] | Variant
 _CLASSES: tuple[type[Learner], ...] = (
     VERSE,
     VERSELDA,
+    VERSENewSample,
     FineTune,
     TinyER,
     DER,
@@ -99,6 +104,7 @@ _CLASSES: tuple[type[Learner], ...] = (
     ExStream,
     REMIND,
     SLDA,
+    SLDAQuarters,
     NCM,
     Offline,
 )

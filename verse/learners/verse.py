@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from verse.backbones.plastic import Plastic
@@ -14,6 +15,7 @@ from verse.learners.setting import Clip, about, share
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.semantic import stochastic_ema
+from verse.types import Batch
 
 PREDICTORS = ("theta", "phi")
 
@@ -32,7 +34,6 @@ class VERSE(Learner):
     both gradients (None: the literal algorithm, which can diverge). ``predict_with`` is "theta"
     as in the paper, or "phi".
 
-    >>> import torch
     >>> from verse.backbones.plastic import Head
     >>> from verse.memory import ClassBalanced
     >>> F = Plastic(torch.nn.Identity(), Head(4), z_shape=(4,))
@@ -46,6 +47,7 @@ class VERSE(Learner):
     name: ClassVar[str] = "verse"
     traits: ClassVar[Traits] = Traits(kind="streaming", buffer="≤ 5 %")
     STATE: ClassVar[tuple[str, ...]] = ("phi",)
+    NEW_IN_GLOBAL: ClassVar[bool] = False  # is the new sample in D_M, too?
 
     def __init__(
         self,
@@ -82,6 +84,8 @@ class VERSE(Learner):
         # the global step: the gradient at θ_v, on memory alone, applied to θ;
         # at the very first sample memory is that sample
         D_l, D_M = memory.samples(self.C, 2) if len(memory) else (D_v, D_v)
+        if self.NEW_IN_GLOBAL and len(memory):
+            D_M = Batch(torch.cat((z, D_M.z)), torch.cat((D_v.y[:1], D_M.y)))
         distil = mse(phi.scores(D_l.z), self.lam)
         loss, g = virtual.joint_gradient(D_M.z, cross_entropy(D_M.y), D_l.z, distil)
         self.descend(g, self.beta, self.clip)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from verse.backbones.plastic import Plastic
 from verse.kernels.moments import Moments
 from verse.learners.base import require_settings
-from verse.learners.quarters import Quarters
+from verse.learners.quarters import Quarters, linear
 from verse.learners.setting import about
 from verse.learners.verse import VERSE
 from verse.memory.base import Memory
@@ -72,7 +72,7 @@ class VERSELDA(VERSE):
         super().__init__(F, memory, alpha=alpha, beta=beta, lam=lam, gamma=gamma, r=r, C=C,
                          clip=clip, seed=seed)  # fmt: skip
         self.shrinkage, self.temperature, self.weight = shrinkage, temperature, weight
-        self.quarters = Quarters(F.z_shape)
+        self.quarters = Quarters(F.z_shape, channels_last=F.channels_last)
         self.moments = Moments(self.quarters.blocks, self.quarters.d, self.device)
 
     def new_output(self, output: int) -> None:
@@ -85,14 +85,14 @@ class VERSELDA(VERSE):
         self.moments.erase(output)
 
     def step(self, z: Tensor, y: int) -> None:
-        e = self.quarters(self._maps(z))[0]
+        e = self.quarters(z)[0]
         self.clip_scale(self.moments.largest(e, y), None)  # refuses what is not finite
         super().step(z, y)
         self.moments.add(e, y)
 
     def logits(self, Z: Tensor) -> Tensor:
         weight, bias = self._statistics()
-        q = self.quarters.module(self._maps(Z))
+        q = self.quarters.rows(Z)
         return torch.addmm(super().logits(Z), q, weight.t(), beta=self.weight).add_(bias)
 
     def network(self) -> nn.Module:
@@ -104,14 +104,7 @@ class VERSELDA(VERSE):
         return super().memory_bytes + self.moments.bytes
 
     def _statistics(self) -> tuple[Tensor, Tensor]:
-        """(weight, bias) of the softened linear classifier of ``quarters.module``."""
-        weight, bias = self.moments.classifier(self.shrinkage, relative=True)
-        softened = self.temperature * weight.shape[1] ** 0.5
-        return self.quarters.weights(weight) / softened, bias / softened
-
-    def _maps(self, Z: Tensor) -> Tensor:
-        """Stored features as [n, *z_shape]."""
-        return Z.permute(0, 3, 1, 2) if self.F.channels_last and Z.dim() == 4 else Z
+        return self.quarters.classifier(self.moments, self.shrinkage, self.temperature)
 
 
 class _Both(nn.Module):
@@ -122,8 +115,7 @@ class _Both(nn.Module):
     ) -> None:
         super().__init__()
         self.F, self.share, self.quarters = F, share, quarters
-        self.linear = nn.Linear(weight.shape[1], weight.shape[0])
-        self.linear.weight.data, self.linear.bias.data = weight, bias
+        self.linear = linear(weight, bias)
         self.requires_grad_(False)
 
     def forward(self, z: Tensor) -> Tensor:
