@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from verse.cli.grid_live import labels
 from verse.experiments import Run, execute
 from verse.experiments.engine import Report, Task
 from verse.experiments.grid import ATTEMPTS, drive, plan
@@ -89,10 +90,40 @@ def test_a_failed_task_holds_nobody_up(toy: Toy, tmp_path: Path) -> None:
 def test_a_lost_task_is_tried_again_but_not_for_ever(toy: Toy, tmp_path: Path) -> None:
     once, always = toy(), toy(seed=1)
     engine = Pretend({once.id: ["lost", "done"], always.id: ["lost"]}, execute(once).document())
-    outcome = drive(plan([once, always], Store(tmp_path)), engine, Store(tmp_path), lambda *_: None)
+    told: list[tuple[str, str]] = []
+    outcome = drive(plan([once, always], Store(tmp_path)), engine, Store(tmp_path),
+                    lambda task, report: told.append((task.id, report.kind)))  # fmt: skip
     asked = [task.id for task in engine.asked]
     assert (asked.count(once.id), asked.count(always.id)) == (2, ATTEMPTS)
     assert (outcome.done, list(outcome.failed)) == ([once.id], [always.id])
+    assert [kind for task, kind in told if task == always.id] == ["lost", "lost", "failed"]
+
+
+def test_a_cluster_that_shrinks_is_not_given_everything(toy: Toy, tmp_path: Path) -> None:
+    """Less than no room: more tasks are running than there are processors left."""
+    runs = [toy(seed=seed) for seed in range(9)]
+
+    class Shrinking(Pretend):
+        most = 0
+
+        def submit(self, task: Task) -> None:
+            super().submit(task)
+            self.most = max(self.most, len(self.now))
+            self.width = 2 if len(self.asked) < 4 else 1  # a machine leaves while two tasks run
+
+    engine = Shrinking(document=execute(runs[0]).document())
+    drive(plan(runs, Store(tmp_path)), engine, Store(tmp_path), lambda *_: None)
+    assert engine.most == 2
+
+
+def test_the_live_table_tells_what_varies_apart(toy: Toy) -> None:
+    runs = [toy(seed=seed, capacity=size, settings={"beta": beta, "r": 0.4})
+            for seed in (0, 1) for size in ("4%", "20") for beta in (0.01, 0.03)]  # fmt: skip
+    runs.append(toy(learner="ncm"))
+    found = labels(runs)
+    assert set(found.values()) == {
+        "ncm", *(f"verse beta={b} capacity={c}" for b in (0.01, 0.03) for c in ("4%", "20"))
+    }  # fmt: skip
 
 
 def test_the_store_gives_back_what_it_got(toy: Toy, tmp_path: Path) -> None:

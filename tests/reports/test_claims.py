@@ -54,7 +54,7 @@ def test_without_runs_nothing_is_decided_and_what_is_missing_is_named(root: Path
         ({0.0: 0.790, 0.1: 0.78, 0.3: 0.80, 1.0: 0.7}, "confirmed", "confirmed"),
         ({0.0: 0.70, 0.1: 0.78, 0.3: 0.80, 1.0: 0.7}, "confirmed", "refuted"),
         ({0.0: 0.85, 0.1: 0.78, 0.3: 0.80, 1.0: 0.7}, "refuted", "confirmed"),
-        ({0.0: 0.70, 0.1: 0.80, 0.3: 0.80, 1.0: 0.7}, "undecided", "refuted"),
+        ({0.0: 0.70, 0.1: 0.80, 0.3: 0.80, 1.0: 0.7}, "not confirmed", "refuted"),
     ],
 )
 def test_lambda(shares: dict[object, float], verdict: str, little: str) -> None:
@@ -77,11 +77,33 @@ def test_the_best_of_two_values_is_not_the_best() -> None:
     assert "holds in 4 of 4: " in judged(sweep("lam", {0.0: 0.8, 0.3: 0.8}))["distillation"].why
 
 
-def test_an_ordering_that_was_not_run_is_missing() -> None:
+def test_a_claim_is_judged_where_it_was_run_and_says_where() -> None:
     some = [r for r in sweep("lam", {0.0: 0.7, 0.3: 0.8, 1.0: 0.7}) if r.run.order != "iid"]
     found = judged(some)["lambda"]
-    assert (found.verdict, found.missing) == ("undecided", ["iid"])
-    assert "holds in 3 of 3" in found.why and "missing: iid" in found.why
+    assert found.verdict == "confirmed" and "holds in 3 of 3" in found.why
+    assert found.where.endswith(": only class-iid, instance, class-instance")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [(-0.004, 0.009, "no effect"), (-0.004, 0.011, "too close"), (0.001, 0.009, "holds"),
+     (-0.009, -0.001, "fails")],
+)  # fmt: skip
+def test_a_narrow_interval_about_zero_is_no_effect(low: float, high: float, outcome: str) -> None:
+    e = Estimate(0.002, low, high, 3, 0.01 if low * high > 0 else 0.6)
+    one = [evidence.judged("iid", "a − b", "omega", e, margin=0.01)]
+    assert [found.outcome for found in evidence.corrected(one)] == [outcome]
+    assert evidence.judged("iid", "a − b", "omega", e).outcome != "no effect"
+
+
+def test_no_effect_is_not_a_gain() -> None:
+    none = Estimate(0.001, -0.002, 0.004, 3, 0.5)
+    gain = Estimate(0.05, 0.03, 0.07, 3, 0.001)
+    listed = [evidence.judged(o, "a − b", "omega", e, margin=0.01)
+              for o, e in (("iid", none), ("instance", gain))]  # fmt: skip
+    found = Claim("x", "A helps.", "there", listed)
+    assert found.verdict == "not confirmed"
+    assert "holds in 1 of 2" in found.why and "no effect in 1: iid" in found.why
 
 
 def test_the_best_beats_every_other_one_beyond_chance() -> None:
@@ -192,7 +214,7 @@ def test_losses_are_read_beside_their_runs(tmp_path: Path) -> None:
 def test_claims_of_real_runs_are_written_as_tables(store: Store) -> None:
     found = Sorted(store.results())
     listed = claims.evaluate(found, verdicts.verdicts(found), ablations.find(found))
-    assert {c.verdict for c in listed} <= {"confirmed", "refuted", "undecided"}
+    assert {c.verdict for c in listed} <= {"confirmed", "refuted", "not confirmed", "undecided"}
     assert json.loads(json.dumps([c.record() for c in listed]))
     table = claims.table(listed)
     assert len(table.rows) == len(listed) and table.prose

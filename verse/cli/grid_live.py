@@ -19,6 +19,28 @@ from verse.experiments.run import Run
 from verse.experiments.store import Store
 from verse.experiments.timing import Timing, words
 
+VARIED = ("backbone", "at", "batchnorm", "precision", "memory", "capacity")  # besides settings
+
+
+def labels(runs: Sequence[Run]) -> dict[str, str]:
+    """Run → its learner and whatever else tells it from other runs on the same stream."""
+    choices = {run.id: dict(run.settings) | {n: getattr(run, n) for n in VARIED} for run in runs}
+    groups: dict[tuple[str, str, str, int], list[dict[str, object]]] = defaultdict(list)
+    for run in runs:
+        groups[run.learner, run.dataset, run.order, run.seed].append(choices[run.id])
+    varied: dict[str, list[str]] = {run.learner: [] for run in runs}
+    for (learner, *_), group in groups.items():
+        for name in dict.fromkeys(name for choice in group for name in choice):
+            several = any(choice.get(name) != group[0].get(name) for choice in group)
+            if several and name not in varied[learner]:
+                varied[learner].append(name)
+    return {
+        run.id: " ".join([run.learner, *(
+            f"{name}={choices[run.id][name]}" for name in varied[run.learner]
+            if name in choices[run.id])])
+        for run in runs
+    }  # fmt: skip
+
 
 class GridLive:
     """Watches a grid; without a terminal it prints one line per finished run instead."""
@@ -26,6 +48,7 @@ class GridLive:
     def __init__(self, runs: Sequence[Run], tasks: Sequence[Task], store: Store) -> None:
         self.width = 1
         self._runs = {run.id: run for run in runs}
+        self._labels = labels(runs)
         self._total = len(runs)
         missing = [task.id for task in tasks if task.kind == "run"]
         self._timing = Timing(tasks)
@@ -95,7 +118,7 @@ class GridLive:
 
     def _score(self, run: Run, omega: float | None, mu: float) -> None:
         column = f"{run.dataset.rpartition(':')[2]} {run.order}"
-        self._scores[run.learner, column].append(mu if omega is None else omega)
+        self._scores[self._labels[run.id], column].append(mu if omega is None else omega)
 
     def _left(self) -> str:
         shares = {task: share for task, (_, _, share) in self._running.items()}
@@ -109,8 +132,7 @@ class GridLive:
             return f"features of {data}, {run.backbone}"
         if task.kind == "offline":
             return f"Offline of {data}, {run.backbone}, seed {run.seed}"
-        settings = "".join(f" {name}={value}" for name, value in run.settings.items())
-        return f"{data} {run.learner}{settings} {run.order} {run.capacity} seed {run.seed}"
+        return f"{data} {self._labels[run.id]} {run.order} seed {run.seed}"
 
     def _render(self) -> RenderableType:
         bar = ProgressBar(total=self._total, completed=self._done, width=40)
@@ -135,9 +157,7 @@ class GridLive:
         table.add_column("learner")
         for column in columns:
             table.add_column(column, justify="right")
-        for learner in dict.fromkeys(run.learner for run in self._runs.values()):
-            cells = [self._scores.get((learner, column), []) for column in columns]
-            table.add_row(
-                learner, *(f"{sum(c) / len(c):.4f} ({len(c)})" if c else "" for c in cells)
-            )
+        for label in dict.fromkeys(self._labels.values()):
+            cells = [self._scores.get((label, column), []) for column in columns]
+            table.add_row(label, *(f"{sum(c) / len(c):.4f} ({len(c)})" if c else "" for c in cells))
         return table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from verse.experiments.engine import Engine, Report, Task
 from verse.experiments.prepare import key
@@ -86,7 +86,8 @@ def drive(tasks: Sequence[Task], engine: Engine, store: Store, watch: Watch) -> 
     outcome = Outcome()
     try:
         while waiting or running:
-            while engine.free and (task := _next(waiting, ended, by_id)) is not None:
+            # a cluster that has lost a machine has less than no room
+            while engine.free > 0 and (task := _next(waiting, ended, by_id)) is not None:
                 waiting.remove(task)
                 attempts[task.id] += 1
                 running.add(task.id)
@@ -105,6 +106,7 @@ def drive(tasks: Sequence[Task], engine: Engine, store: Store, watch: Watch) -> 
                 elif report.kind == "lost" and attempts[task.id] < ATTEMPTS:
                     waiting.insert(0, task)
                 elif report.kind in ("failed", "lost"):
+                    report = replace(report, kind="failed")  # lost once too often
                     outcome.failed[task.id] = report.text
                     ended.add(task.id)
                 if report.kind != "progress":

@@ -136,6 +136,17 @@ class Sorted:
         """Those on validation videos."""
         return sorted({k.bench for k in self.cells if k.bench.validation is not None}, key=_by_name)
 
+    @cached_property
+    def losses_of_verse(self) -> dict[tuple[Bench, str], list[Curve]]:
+        """Its curves by data set and by the settings that were named."""
+        groups: dict[tuple[Bench, str], list[Curve]] = defaultdict(list)
+        for curve in self.losses:
+            run = curve.result.run
+            if run.learner == "verse" and {"loss_v", "loss"} <= set(curve.losses):
+                named = ", ".join(f"{name} = {value}" for name, value in run.settings.items())
+                groups[bench_of(curve.result), named or "default settings"].append(curve)
+        return dict(groups)
+
     def conditions(self, bench: Bench) -> Conditions:
         """Those under which most learners ran, then most runs."""
         names: dict[Conditions, set[str]] = defaultdict(set)

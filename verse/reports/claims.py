@@ -1,8 +1,9 @@
 """What the paper claims, and what the finished runs say about it.
 
 A claim is a set of comparisons, each a paired difference that is positive where the claim is right.
-It is refuted where one of them lies below zero beyond chance, confirmed where all lie above, and
-undecided otherwise, with the runs that are missing or the comparisons that are too close.
+It is refuted where one of them lies below zero beyond chance, confirmed where all lie above, not
+confirmed where one of them shows that there is no effect to speak of, and undecided otherwise, with
+the runs that are missing or the comparisons that are too close.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Any
 from verse import streams
 from verse.reports import statistics
 from verse.reports.ablations import EMA_LEVELS, SYMBOLS, Ablation
-from verse.reports.cells import Bench, Results, Sorted, bench_of, orders_of
+from verse.reports.cells import Results, Sorted, orders_of
 from verse.reports.evidence import (
     FAILS,
     HOLDS,
     MISSING,
+    NEGLIGIBLE,
+    NONE,
     OPEN,
     Evidence,
     best,
@@ -42,7 +45,7 @@ LISTED = 4  # comparisons that hold and are listed, the closest first
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement with its comparisons on one data set."""
+    """A statement with its comparisons on one data set, in the orderings that were run there."""
 
     name: str
     text: str
@@ -54,11 +57,13 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """Confirmed, refuted or undecided."""
+        """Confirmed, refuted, not confirmed (no effect) or undecided."""
         outcomes = {e.outcome for e in self.evidence}
         if FAILS in outcomes:
             return "refuted"
-        return "confirmed" if outcomes == {HOLDS} and not self.missing else "undecided"
+        if outcomes == {HOLDS} and not self.missing:
+            return "confirmed"
+        return "not confirmed" if NONE in outcomes else "undecided"
 
     @property
     def why(self) -> str:
@@ -74,6 +79,9 @@ class Claim:
             listed = "; ".join(e.text for e in held[:LISTED])
             closest = "" if len(held) <= LISTED else ", the closest of them"
             parts.append(f"holds in {len(held)} of {len(self.evidence)}{closest}: {listed}")
+        none = [e.text for e in self.evidence if e.outcome == NONE]
+        if none:
+            parts.append(f"no effect in {len(none)}: {'; '.join(none)}")
         close = [e.text for e in self.evidence if e.outcome == OPEN]
         if close:
             parts.append(f"too close in {len(close)}: {'; '.join(close)}")
@@ -120,9 +128,9 @@ def evaluate(
 def _claim(
     name: str, text: str, a: Ablation, orders: Sequence[str], evidence: list[Evidence]
 ) -> Claim:
-    absent = [order for order in orders if order not in a.runs]
-    where = f"{a.bench.title}: {', '.join(dict.fromkeys(e.where for e in evidence))}"
-    return Claim(name, text, where, corrected(evidence), absent, a.name, a.base)
+    only = "only " if any(order not in a.runs for order in orders) else ""
+    where = f"{a.bench.title}: {only}{', '.join(dict.fromkeys(e.where for e in evidence))}"
+    return Claim(name, text, where, corrected(evidence), figure=a.name, remark=a.base)
 
 
 def _best(a: Ablation, value: float, orders: Sequence[str]) -> list[Evidence]:
@@ -171,7 +179,8 @@ def _ema_most(a: Ablation) -> list[Evidence]:
             share = sign / len(orders)
             parts += [(share, a.runs[order][ema]), (-share, a.runs[order][theta])]
     what = "gain in instance and class-instance − gain in iid and class-iid"
-    return [judged("all orderings", what, a.measure, statistics.contrast(parts, a.measure))]
+    gain = statistics.contrast(parts, a.measure)
+    return [judged("all orderings", what, a.measure, gain, margin=NEGLIGIBLE)]
 
 
 def _policy(a: Ablation) -> list[Evidence]:
@@ -246,7 +255,8 @@ def _between(
                 ours, theirs = (cells[n].get(order, []) for n in ("verse", rival))
                 used = "mu" if measure == "mu" else statistics.metric(ours, theirs)
                 lead = statistics.difference(ours, theirs, used) if ours and theirs else None
-                evidence.append(judged(order, f"VERSE − {rival}", used, lead))
+                what = f"VERSE − {rival}"
+                evidence.append(judged(order, what, used, lead, margin=NEGLIGIBLE))
         claims.append(Claim(name, text, bench.title, corrected(evidence),
                             figure=f"{figure}-{bench.slug}"))  # fmt: skip
     lacking = [f"{', '.join(rivals)}: verse compare recipes/omega-eth80.toml"]
@@ -257,15 +267,11 @@ def _losses(found: Sorted) -> list[Claim]:
     """Both losses fall, and at the end lie below a tenth of what guessing costs, ln K."""
     text = ("Both losses, of the virtual and of the global step, approach zero (at the end below "
             "a tenth of ln K, what guessing among K classes costs).")  # fmt: skip
-    groups: dict[Bench, list[Curve]] = {}
-    for curve in found.losses:
-        if curve.result.run.learner == "verse" and {"loss_v", "loss"} <= set(curve.losses):
-            groups.setdefault(bench_of(curve.result), []).append(curve)
     claims = []
-    for bench, curves in groups.items():
+    for (bench, settings), curves in found.losses_of_verse.items():
         evidence = [e for order in streams.names() for e in _falls(order, curves)]
         claims.append(Claim("losses", text, bench.title, corrected(evidence),
-                            figure=f"losses-{bench.slug}"))  # fmt: skip
+                            figure=f"losses-{bench.slug}", remark=settings))  # fmt: skip
     command = "verse run DATASET --out NAME.json --track jsonl:NAME.jsonl, in results/losses"
     return claims or [Claim("losses", text, "–", missing=[command])]
 
@@ -295,7 +301,9 @@ def table(claims: Sequence[Claim]) -> Table:
         "Every comparison is a paired difference on common seeds with its 95 % interval, positive "
         "where the claim is right. Confirmed: all of them lie above zero. Refuted: at least one "
         "lies below. Above and below are tested with Holm's correction over the comparisons of a "
-        f"claim. Undecided: the rest, or fewer than {ENOUGH} seeds."
+        "claim (the first claim takes the verdicts of the cells as they are, without it). Not "
+        f"confirmed: none lies below, and at least one is no effect: its interval within ± "
+        f"{NEGLIGIBLE}. Undecided: the rest, or fewer than {ENOUGH} seeds."
     )
     return Table("claims", "Confirmed or refuted", ["claim", "where", "verdict", "figures"], rows,
                  note, [{k: v for k, v in c.record().items() if k != "evidence"} for c in claims],
@@ -308,10 +316,10 @@ def evidence_table(claims: Sequence[Claim]) -> Table:
     for c in claims:
         for e in c.evidence:
             estimate = e.estimate
-            cells = ["–"] * 3 if estimate is None else [
+            cells = ["–"] * 4 if estimate is None else [
                 signed(estimate.mean, 4),
                 f"{signed(estimate.low, 4)} … {signed(estimate.high, 4)}",
-                str(estimate.n)]  # fmt: skip
+                str(estimate.n), "–" if e.p is None else f"{e.p:.3f}"]  # fmt: skip
             symbol = SYMBOLS.get(e.measure, e.measure)
             data = c.where.partition(":")[0] if c.name != "first" else ""
             rows.append([Text(t) for t in (c.name, data, e.where, e.what, symbol, *cells,
@@ -321,5 +329,5 @@ def evidence_table(claims: Sequence[Claim]) -> Table:
                            | ({} if estimate is None else estimate.record | {"p_holm": e.p})
                            )  # fmt: skip
     head = ["claim", "data set", "where", "compared", "measure", "difference", "95 % interval",
-            "seeds", "outcome"]  # fmt: skip
+            "seeds", "p (Holm)", "outcome"]  # fmt: skip
     return Table("claims-evidence", "The comparisons behind them", head, rows, "", records)

@@ -31,7 +31,9 @@ def table(found: Sorted, bench: Bench) -> Table:
     head = ["learner", "ms a step", "s a test", "s a run", "memory, samples", "memory, MB"]
     note = (
         "Medians over runs, one thread each, several runs at once: compare within the table only. "
-        "A step is learning alone, without G; a test includes what is trained for it."
+        "A step is learning alone, without G; a test includes what is trained for it. "
+        "Memory is what stands for samples, kept ones and statistics; copies of the network that a "
+        "method keeps (teachers, anchors, importances) are not in it."
     )
     return Table(f"cost-{bench.slug}", f"Cost on {bench.title}", head, rows, note, records)
 

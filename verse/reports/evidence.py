@@ -11,7 +11,9 @@ from verse.reports.ablations import Ablation
 from verse.reports.statistics import ENOUGH, Estimate
 from verse.reports.tables import signed
 
-HOLDS, FAILS, OPEN, MISSING = "holds", "fails", "too close", "missing"
+HOLDS, FAILS, NONE, OPEN, MISSING = "holds", "fails", "no effect", "too close", "missing"
+NEGLIGIBLE = 0.01
+"""An effect whose whole interval is smaller than this is none."""
 CHANCE = 1 - statistics.LEVEL
 
 
@@ -26,6 +28,8 @@ class Evidence:
     outcome: str
     p: float | None = None
     """Of the outcome's being chance, corrected for the claim's other comparisons."""
+    negligible: bool = False
+    """An effect, if there is one, is too small to matter."""
 
     @property
     def text(self) -> str:
@@ -37,20 +41,27 @@ class Evidence:
         return f"{self.where}: {self.what} {mean} ({low} … {high})"
 
 
-def judged(where: str, what: str, measure: str, e: Estimate | None) -> Evidence:
-    """Above zero it holds, below it fails; without enough seeds it is missing."""
+def judged(
+    where: str, what: str, measure: str, e: Estimate | None, *, margin: float = 0.0
+) -> Evidence:
+    """Above zero it holds, below it fails; otherwise an interval within ± ``margin`` shows that
+    there is no effect. Without enough seeds it is missing."""
     if e is None or not e.enough:
         seeds = 0 if e is None else e.n
         return Evidence(where, f"{what}: {seeds} of {ENOUGH} common seeds", measure, None, MISSING)
-    outcome = HOLDS if e.low > 0 else FAILS if e.high < 0 else OPEN
-    return Evidence(where, what, measure, e, outcome, e.p)
+    negligible = -margin < e.low and e.high < margin
+    uncertain = NONE if negligible else OPEN
+    outcome = HOLDS if e.low > 0 else FAILS if e.high < 0 else uncertain
+    return Evidence(where, what, measure, e, outcome, e.p, negligible)
 
 
 def corrected(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """With Holm's correction over the comparisons: what may be chance among so many is open."""
+    """With Holm's correction over the comparisons: what may be chance among so many does not
+    count."""
     ps = iter(statistics.holm([e.p for e in evidence if e.p is not None]))
     tested = [e if e.p is None else replace(e, p=next(ps)) for e in evidence]
-    return [replace(e, outcome=OPEN) if e.p is not None and e.p >= CHANCE else e for e in tested]
+    return [replace(e, outcome=NONE if e.negligible else OPEN)
+            if e.p is not None and e.p >= CHANCE else e for e in tested]  # fmt: skip
 
 
 def pair(a: Ablation, order: str, ours: Any, theirs: Any) -> Evidence:
@@ -59,7 +70,8 @@ def pair(a: Ablation, order: str, ours: Any, theirs: Any) -> Evidence:
     if ours not in by or theirs not in by:
         absent = [str(v) for v in (ours, theirs) if v not in by]
         return Evidence(order, f"{what}: no {', '.join(absent)}", a.measure, None, MISSING)
-    return judged(order, what, a.measure, statistics.difference(by[ours], by[theirs], a.measure))
+    lead = statistics.difference(by[ours], by[theirs], a.measure)
+    return judged(order, what, a.measure, lead, margin=NEGLIGIBLE)
 
 
 def best(a: Ablation, order: str, ours: Any) -> Evidence:

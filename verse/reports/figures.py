@@ -14,7 +14,6 @@ from verse.reports.cells import (
     Bench,
     Results,
     Sorted,
-    bench_of,
     fine_tunes,
     is_verse,
     orders_of,
@@ -48,25 +47,26 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
     cells = found.main(bench)
     orders = orders_of(cells)
     best = competitors(found, bench)
-    verses = [name for name in best if is_verse(name)]
+    # VERSE with α = 0 would hide VERSE: where it differs the tables say
+    verses = [name for name in best if is_verse(name) and name != "verse-no-virtual"]
     rivals = [name for name in best if not is_verse(name)][:SHOWN]
     look = style.looks([*verses, *rivals])
     figure, axes = style.panels(len(orders), 3.3, width=4.6, rows=2 if len(orders) > 2 else 1)
     for axis, order in zip(axes, orders, strict=True):
         by_class = order.startswith("class-")
-        for name in sorted(cells, key=lambda n: (n in look, n in verses, n == "verse")):
-            if order in cells[name]:
-                mean, spread = _mean_curve([r.alpha for r in cells[name][order]])
-                x = _steps(cells[name][order], by_class)
-                if name not in look:
-                    axis.plot(x, mean, color=style.OTHER, zorder=1, linewidth=0.8)
-                    continue
-                colour, marker = look[name]
-                axis.plot(x, mean, color=colour, marker=marker, markersize=4, zorder=3,
-                          linewidth=2.2 if name in verses else 1.3)  # fmt: skip
-                if name == "verse" and len(cells[name][order]) > 1:
-                    axis.fill_between(x, mean - spread, mean + spread, color=colour,
-                                      alpha=0.15, linewidth=0)  # fmt: skip
+        drawn = [name for name in cells if order in cells[name] and name != "verse-no-virtual"]
+        for name in sorted(drawn, key=lambda n: (n in look, n in verses, n == "verse")):
+            mean, spread = _mean_curve([r.alpha for r in cells[name][order]])
+            x = _steps(cells[name][order], by_class)
+            if name not in look:
+                axis.plot(x, mean, color=style.OTHER, zorder=1, linewidth=0.8)
+                continue
+            colour, marker = look[name]
+            axis.plot(x, mean, color=colour, marker=marker, markersize=4, zorder=3,
+                      linewidth=2.2 if name in verses else 1.3)  # fmt: skip
+            if name == "verse" and len(cells[name][order]) > 1:
+                axis.fill_between(x, mean - spread, mean + spread, color=colour,
+                                  alpha=0.15, linewidth=0)  # fmt: skip
         bounds = {r.run.seed: r for by in cells.values() for r in by.get(order, []) if r.offline}
         if bounds:
             runs = list(bounds.values())
@@ -89,7 +89,8 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), columns))
     note = (
         "Mean over seeds; the band around VERSE is one standard deviation of seeds. In colour: "
-        f"VERSE, its variants and the {len(rivals)} best rivals."
+        f"VERSE, its variants and the {len(rivals)} best rivals. VERSE without the virtual step is "
+        "not drawn: it would cover VERSE."
     )
     return Picture(style.save(figure, folder, f"alpha-{bench.slug}"),
                    f"Accuracy over the stream: {bench.title}", note)  # fmt: skip
@@ -218,13 +219,10 @@ def leads(listed: Sequence[dict[str, Any]], folder: Path) -> Picture | None:
 
 
 def losses(found: Sorted, folder: Path) -> list[Picture]:
-    """Both losses of VERSE over the stream, one figure for each data set."""
-    groups: dict[Bench, list[Any]] = {}
-    for curve in found.losses:
-        if {"loss_v", "loss"} <= set(curve.losses):
-            groups.setdefault(bench_of(curve.result), []).append(curve)
-    pictures = []
-    for bench, mine in groups.items():
+    """Both losses of VERSE over the stream, one figure for each data set and its settings."""
+    pictures: list[Picture] = []
+    for (bench, settings), mine in found.losses_of_verse.items():
+        further = sum(p.name.startswith(f"losses-{bench.slug}") for p in pictures)
         orders = [o for o in streams.names() if any(c.result.run.order == o for c in mine)]
         figure, axes = style.panels(len(orders), 2.8, width=4.6, rows=2 if len(orders) > 2 else 1)
         for axis, order in zip(axes, orders, strict=True):
@@ -245,9 +243,8 @@ def losses(found: Sorted, folder: Path) -> list[Picture]:
             axis.xaxis.set_major_formatter("{x:.0%}")
         handles, names = axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=2)
-        pictures.append(Picture(
-            style.save(figure, folder, f"losses-{bench.slug}"),
-            f"The losses of VERSE: {bench.title}",
-            "Mean over seeds at every 16th frame (thin), and its running mean (thick).",
-        ))  # fmt: skip
+        name = f"losses-{bench.slug}{f'-{further}' if further else ''}"
+        note = f"Mean over seeds at every 16th frame (thin), its running mean (thick); {settings}."
+        title = f"The losses of VERSE: {bench.title}"
+        pictures.append(Picture(style.save(figure, folder, name), title, note))
     return pictures

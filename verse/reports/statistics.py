@@ -70,8 +70,9 @@ def omega(results: Sequence[Result]) -> Estimate | None:
 
 
 def mu(results: Sequence[Result]) -> Estimate:
-    """μ_all."""
-    return _estimate(results, "mu")
+    """μ_all; no accuracy lies outside 0 … 1, so neither does its interval."""
+    e = _estimate(results, "mu")
+    return e._replace(low=max(0.0, e.low), high=min(1.0, e.high))
 
 
 def score(result: Result, measure: str) -> float:

@@ -1,4 +1,4 @@
-"""How figures look: a colour and marker per learner everywhere, thin axes, no dates in files."""
+"""How figures look: a colour and marker per learner, thin axes, no dates in files."""
 
 from __future__ import annotations
 
@@ -48,6 +48,9 @@ class Look(NamedTuple):
 _VERSE = (Look("#d55e00", "o"), Look("#e69f00", "s"), Look("#cc79a7", "D"), Look("#882255", "P"))
 _RIVALS = (Look("#0072b2", "^"), Look("#009e73", "v"), Look("#56b4e9", "<"), Look("#332288", ">"),
            Look("#7a5c2e", "X"), Look("#000000", "d"))  # fmt: skip
+# Those that are often among the best keep their look from one data set to the next.
+_OWN = {"slda": 0, "slda-quarters": 1, "ncm": 2, "exstream": 3, "tinyer": 4, "cls-er": 5,
+        "tinyer-2step": 5, "icarl": 4}  # fmt: skip
 DPI = 140
 OTHER = "#c9cdd1"
 BOUND = "#3b3f44"
@@ -82,7 +85,13 @@ def looks(learners: Sequence[str]) -> dict[str, Look]:
     verses = sorted(filter(is_verse, learners), key=len)
     rivals = [name for name in learners if not is_verse(name)]
     found = {name: _VERSE[i % len(_VERSE)] for i, name in enumerate(verses)}
-    return found | dict(zip(rivals, _RIVALS, strict=False))
+    free = list(range(len(_RIVALS)))
+    for name in sorted(rivals[: len(free)], key=lambda name: name not in _OWN):
+        own = _OWN.get(name)
+        place = own if own in free else free[0]
+        free.remove(place)
+        found[name] = _RIVALS[place]
+    return {name: found[name] for name in (*verses, *rivals) if name in found}
 
 
 def shade(learner: str) -> str:
@@ -122,7 +131,7 @@ def save(figure: Figure, folder: Path, name: str) -> str:
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", metadata={"Software": None})
     with Image.open(drawn) as image:  # few colours are plenty for lines and make files small
-        few = image.convert("RGB").quantize(96, dither=Image.Dither.NONE)
+        few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(folder / f"{name}.png", optimize=True)
     return name
 

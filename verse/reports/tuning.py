@@ -103,16 +103,19 @@ def table(found: Sorted, bench: Bench) -> Table:
             groups.setdefault(key.learner, []).append((mean, label, len(runs)))
     rows, records = [], []
     for learner, trials in sorted(groups.items()):
-        # of equals the one with the least values, which is a recipe's first
         best = max(trials, key=lambda trial: trial[0])
+        equal = sum(trial[0] == best[0] for trial in trials) - 1
+        as_good = f" (as good: {equal} other{'s' if equal > 1 else ''})" if equal else ""
         worst = min(trials, key=lambda trial: trial[0])
-        rows.append([Text(learner), Text(str(len(trials))), Text(best[1]), Text(f"{best[0]:.4f}"),
-                     Text(f"{worst[0]:.4f}"), Text(str(best[2]))])  # fmt: skip
+        rows.append([Text(learner), Text(str(len(trials))), Text(best[1] + as_good),
+                     Text(f"{best[0]:.4f}"), Text(f"{worst[0]:.4f}"),
+                     Text(str(best[2]))])  # fmt: skip
         records += [{"dataset": bench.dataset, "learner": learner, "trial": label, "mu_all": mean,
                      "n": n} for mean, label, n in trials]  # fmt: skip
     head = ["learner", "trials", "best trial", "its μ_all", "worst μ_all", "seeds"]
     note = (
         f"Validation videos ({bench.validation} of the training videos); none of these runs has "
-        "seen a test video, and none of their seeds is used on one."
+        "seen a test video, and none of their seeds is used on one. Of equally good trials the "
+        "comparison takes the recipe's first."
     )
     return Table(f"tuning-{bench.slug}", f"Tuning on {bench.title}", head, rows, note, records)
