@@ -94,10 +94,11 @@ needs; the page says which and why.
 - **To teach a device**: [verse-lda](verse-lda.md), what `verse serve` and `StreamClassifier` take
   by themselves. It knows a class after a few frames, in any order, and one choice of settings
   did well on three unlike data sets.
-- **Where memory or time is scarce, or no sample may be kept**: [slda](slda.md). It keeps
-  statistics only, learns a frame in a millisecond or two, and is
-  [ahead of most](../results/index.md) where its settings were chosen for the data. It cannot learn
-  more than its fixed features show.
+- **Where memory or time is scarce, or no sample may be kept**: [slda-quarters](slda-quarters.md),
+  the statistics of verse-lda alone, or [slda](slda.md). They learn a frame in a millisecond or two
+  and on [the data measured here](../results/index.md) nothing that replays samples is ahead of
+  them: slda-quarters where it matters where in the picture something is, slda where it does not.
+  They cannot learn more than their fixed features show.
 - **To compare with the paper**: [verse](verse.md) as published, its rivals
   [tinyer-c48](tinyer-c48.md) and [tinyer-2step](tinyer-2step.md) of equal cost, and
   [fine-tune](fine-tune.md) and [offline](offline.md) as bounds.
