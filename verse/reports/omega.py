@@ -12,6 +12,7 @@ from verse.reports.cells import (
     Sorted,
     competes,
     fine_tunes,
+    is_verse,
     orders_of,
     ranked,
     usual,
@@ -209,7 +210,8 @@ def overview(listed: list[dict[str, Any]]) -> Table:
     head = ["learner", *(cell_name(first[column], main) for column in columns)]
     by = {(r["learner"], r["bench"], r["order"]): r for r in listed}
     rows = []
-    for name in dict.fromkeys(r["learner"] for r in listed):
+    names = dict.fromkeys(r["learner"] for r in listed)
+    for name in sorted(names, key=lambda name: not is_verse(name)):  # not every one is in all cells
         row = [Text(shown(name))]
         for column in columns:
             record = by.get((name, *column))
