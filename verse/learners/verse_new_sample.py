@@ -13,6 +13,16 @@ class VERSENewSample(VERSE):
 
     In VERSE as written a new sample moves θ only from where it is looked at, and later when it is
     drawn from memory. This variant tells whether that is what it lacks.
+
+    >>> import torch
+    >>> from verse.backbones.plastic import Head, Plastic
+    >>> from verse.memory import ClassBalanced
+    >>> F = Plastic(torch.nn.Identity(), Head(4), z_shape=(4,))
+    >>> learner = VERSENewSample(F, ClassBalanced(20))
+    >>> for t in range(40):
+    ...     learner.learn_one(torch.eye(4)[t % 2] * 3, t % 2)
+    >>> learner.predict_one(torch.eye(4)[1] * 3)
+    1
     """
 
     name: ClassVar[str] = "verse-new-sample"
