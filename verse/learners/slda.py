@@ -9,14 +9,15 @@ from torch import Tensor
 
 from verse.backbones.plastic import Plastic
 from verse.kernels.moments import Moments
-from verse.learners.base import Learner, require_settings
+from verse.learners.base import require_settings
 from verse.learners.fixed_features import Features, FixedFeatures
 from verse.learners.setting import about
 from verse.learners.traits import Traits
+from verse.learners.with_moments import WithMoments
 from verse.memory.base import Memory
 
 
-class SLDA(Learner):
+class SLDA(WithMoments):
     """Class means and one covariance, both exact after every sample; a linear classifier of them.
 
     T. Hayes, C. Kanan, "Lifelong machine learning with deep streaming linear discriminant
@@ -46,7 +47,6 @@ class SLDA(Learner):
         "samples, so that the result is exactly the batch solution and a class's first sample, "
         "which has no mean to deviate from, adds nothing; no base initialisation.",
     )
-    STATE: ClassVar[tuple[str, ...]] = ("moments",)
 
     def __init__(
         self,
@@ -63,28 +63,14 @@ class SLDA(Learner):
         self.fixed = FixedFeatures(features, self.theta)
         self.moments = Moments(1, self.fixed.d, self.device)
 
-    def new_output(self, output: int) -> None:
-        self.moments.grow()
-
-    def absorb(self, output: int, into: int) -> None:
-        self.moments.absorb(output, into)
-
-    def erase(self, output: int) -> None:
-        self.moments.erase(output)
-
     def step(self, z: Tensor, y: int) -> None:
         e = self.fixed(z)
-        self.clip_scale(self.moments.largest(e, y), None)  # refuses what is not finite
+        self.refuse_endless(e, y)
         self.moments.add(e, y)
 
     def logits(self, Z: Tensor) -> Tensor:
         weight, bias = self.moments.classifier(self.shrinkage)
         return torch.addmm(bias, self.fixed(Z), weight.t())
-
-    @property
-    def memory_bytes(self) -> int:
-        """The statistics stand for samples."""
-        return self.moments.bytes
 
     def network(self) -> torch.nn.Module:
         return self.fixed.network(*self.moments.classifier(self.shrinkage))

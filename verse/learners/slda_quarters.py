@@ -10,14 +10,15 @@ from torch import Tensor, nn
 
 from verse.backbones.plastic import Plastic
 from verse.kernels.moments import Moments
-from verse.learners.base import Learner, require_settings
+from verse.learners.base import require_settings
 from verse.learners.quarters import Quarters, linear
 from verse.learners.setting import about
 from verse.learners.slda import SLDA
+from verse.learners.with_moments import WithMoments
 from verse.memory.base import Memory
 
 
-class SLDAQuarters(Learner):
+class SLDAQuarters(WithMoments):
     """Class means and covariances of what a map shows and roughly where; no network learns.
 
     What ``verse-lda`` adds to VERSE, without VERSE: the control that tells how much of its answer
@@ -40,7 +41,6 @@ class SLDAQuarters(Learner):
         adaptation="a variant of this project: discriminant analysis of the quarters of a map, "
         "taken as independent blocks.",
     )
-    STATE: ClassVar[tuple[str, ...]] = ("moments",)
 
     def __init__(
         self,
@@ -57,18 +57,9 @@ class SLDAQuarters(Learner):
         self.quarters = Quarters(F.z_shape, channels_last=F.channels_last)
         self.moments = Moments(self.quarters.blocks, self.quarters.d, self.device)
 
-    def new_output(self, output: int) -> None:
-        self.moments.grow()
-
-    def absorb(self, output: int, into: int) -> None:
-        self.moments.absorb(output, into)
-
-    def erase(self, output: int) -> None:
-        self.moments.erase(output)
-
     def step(self, z: Tensor, y: int) -> None:
         e = self.quarters(z)[0]
-        self.clip_scale(self.moments.largest(e, y), None)  # refuses what is not finite
+        self.refuse_endless(e, y)
         self.moments.add(e, y)
 
     def logits(self, Z: Tensor) -> Tensor:
@@ -76,14 +67,8 @@ class SLDAQuarters(Learner):
         return torch.addmm(bias, self.quarters.rows(Z), weight.t())
 
     def network(self) -> nn.Module:
-        return nn.Sequential(self.quarters.module, linear(*self._classifier())).requires_grad_(
-            False
-        )
-
-    @property
-    def memory_bytes(self) -> int:
-        """The statistics stand for samples."""
-        return self.moments.bytes
+        module = nn.Sequential(self.quarters.module, linear(*self._classifier()))
+        return module.requires_grad_(False)
 
     def _classifier(self) -> tuple[Tensor, Tensor]:
         return self.quarters.classifier(self.moments, self.shrinkage, self.temperature)

@@ -14,10 +14,11 @@ from verse.learners.base import require_settings
 from verse.learners.quarters import Quarters, linear
 from verse.learners.setting import about
 from verse.learners.verse import VERSE
+from verse.learners.with_moments import WithMoments
 from verse.memory.base import Memory
 
 
-class VERSELDA(VERSE):
+class VERSELDA(WithMoments, VERSE):
     """VERSE learns as written; a discriminant analysis of fixed features answers along with it.
 
     A memory of a few per cent forgets what it does not hold. Class means and a covariance do not:
@@ -49,7 +50,7 @@ class VERSELDA(VERSE):
         adaptation="a variant of this project: VERSE's network and a streaming discriminant "
         "analysis answer together.",
     )
-    STATE: ClassVar[tuple[str, ...]] = (*VERSE.STATE, "moments")
+    STATE: ClassVar[tuple[str, ...]] = (*VERSE.STATE, *WithMoments.STATE)
 
     def __init__(
         self,
@@ -75,18 +76,9 @@ class VERSELDA(VERSE):
         self.quarters = Quarters(F.z_shape, channels_last=F.channels_last)
         self.moments = Moments(self.quarters.blocks, self.quarters.d, self.device)
 
-    def new_output(self, output: int) -> None:
-        self.moments.grow()
-
-    def absorb(self, output: int, into: int) -> None:
-        self.moments.absorb(output, into)
-
-    def erase(self, output: int) -> None:
-        self.moments.erase(output)
-
     def step(self, z: Tensor, y: int) -> None:
         e = self.quarters(z)[0]
-        self.clip_scale(self.moments.largest(e, y), None)  # refuses what is not finite
+        self.refuse_endless(e, y)
         super().step(z, y)
         self.moments.add(e, y)
 
@@ -97,11 +89,6 @@ class VERSELDA(VERSE):
 
     def network(self) -> nn.Module:
         return _Both(super().network(), self.weight, self.quarters.module, *self._statistics())
-
-    @property
-    def memory_bytes(self) -> int:
-        """The statistics count like samples."""
-        return super().memory_bytes + self.moments.bytes
 
     def _statistics(self) -> tuple[Tensor, Tensor]:
         return self.quarters.classifier(self.moments, self.shrinkage, self.temperature)

@@ -44,17 +44,17 @@ class Picture(NamedTuple):
 
 def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
     """α_t of every learner, one panel per ordering."""
-    cells = found.main(bench)
-    orders = orders_of(cells)
-    best = competitors(found, bench)
     # VERSE with α = 0 would hide VERSE: where it differs the tables say
-    verses = [name for name in best if is_verse(name) and name != "verse-no-virtual"]
+    cells = {n: by for n, by in found.main(bench).items() if n != "verse-no-virtual"}
+    orders = orders_of(cells)
+    best = [name for name in competitors(found, bench) if name in cells]
+    verses = [name for name in best if is_verse(name)]
     rivals = [name for name in best if not is_verse(name)][:SHOWN]
     look = style.looks([*verses, *rivals])
     figure, axes = style.panels(len(orders), 3.3, width=4.6, rows=2 if len(orders) > 2 else 1)
     for axis, order in zip(axes, orders, strict=True):
         by_class = order.startswith("class-")
-        drawn = [name for name in cells if order in cells[name] and name != "verse-no-virtual"]
+        drawn = [name for name in cells if order in cells[name]]
         for name in sorted(drawn, key=lambda n: (n in look, n in verses, n == "verse")):
             mean, spread = _mean_curve([r.alpha for r in cells[name][order]])
             x = _steps(cells[name][order], by_class)
