@@ -87,7 +87,7 @@ with them. Each name below is what `verse run --learner` takes and has a page wi
 settings and where they come from.
 
 **Faithful**: as its authors do it. **Adapted**: with a deviation that a stream of single samples
-needs; the page says which and why.
+needs, or a variant of this project; the page says which and why.
 
 ## Which one to take
 
@@ -95,7 +95,7 @@ needs; the page says which and why.
   by themselves. It knows a class after a few frames, in any order, and one choice of settings
   did well on three unlike data sets.
 - **Where memory or time is scarce, or no sample may be kept**: [slda-quarters](slda-quarters.md),
-  the statistics of verse-lda alone, or [slda](slda.md). They learn a frame in a millisecond or two
+  the statistics of verse-lda alone, or [slda](slda.md). A step takes less than a millisecond,
   and on [the data measured here](../results/index.md) nothing that replays samples is ahead of
   them: slda-quarters where it matters where in the picture something is, slda where it does not.
   They cannot learn more than their fixed features show.
@@ -111,7 +111,9 @@ ASSUMPTIONS = """
 As its authors publish it, which is what the paper's table compares; `verse list learners` prints
 the same. ✓ yes, ✗ no, – does not apply. *Tunes*: needs a fine-tuning phase. *CIL*:
 class-incremental, no task labels. *Subset*: replays a few samples, not its whole memory. *Breaks
-CISLL*: does not fit class-incremental streaming lifelong learning for one of these reasons.
+CISLL*: does not fit class-incremental streaming lifelong learning for one of these reasons. *Train*,
+*infer*: how often the network visits the data, ζ(1) once or ζ(n) n times, in training and before an
+answer. -: not stated.
 """
 
 

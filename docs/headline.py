@@ -19,5 +19,5 @@ def block() -> str:
     table = headline.table(found, commands)
     if not table.rows:
         return NONE
-    judged = verdicts.summary(verdicts.verdicts(found))
+    judged = verdicts.summary(verdicts.verdicts(found), verdicts.of_paper(found))
     return f"{judged}\n\n{table.markdown()}\n\n{table.note}\n"

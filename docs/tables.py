@@ -143,6 +143,35 @@ def stability() -> str:
     return seeds_table("stability")
 
 
+RATES = ("0.003", "0.01", "0.03", "0.1", "0.3")
+
+
+def rates() -> str:
+    """μ_all on validation videos by rate; of three trials at a rate that with the setting taken."""
+    found: dict[tuple[str, str], dict[str, Result]] = defaultdict(dict)
+    larger = Store(RESULTS / "rates").results()
+    kept = {(r.run.learner, r.run.dataset): _without_rate(r) for r in larger}
+    for r in [*larger, *Store(RESULTS / "tuning").results()]:
+        place = (r.run.learner, r.run.dataset)
+        if place in kept and _without_rate(r) == kept[place]:
+            found[place][_rate(r)] = r
+    rows = [
+        [learner, dataset.removeprefix("folder:"),
+         *(f"{by[rate].mu_all:.3f}" if rate in by else "–" for rate in RATES)]
+        for (learner, dataset), by in sorted(found.items(), key=lambda i: (i[0][0] != "verse", i[0]))
+    ]  # fmt: skip
+    return table(["learner", "data", *RATES], rows)
+
+
+def _rate(result: Result) -> str:
+    settings = dict(result.run.settings)
+    return f"{settings.get('beta', settings.get('lr')):g}"
+
+
+def _without_rate(result: Result) -> dict[str, object]:
+    return {k: v for k, v in result.run.settings.items() if k not in ("beta", "lr")}
+
+
 TABLES = (
     (DOCS.parent / "README.md", "headline", headline.block),
     (DOCS / "protocol.md", "protocol", protocol),
@@ -150,6 +179,7 @@ TABLES = (
     (DOCS / "protocol.md", "sanity", sanity),
     (DOCS / "learners" / "verse.md", "stability", stability),
     (DOCS / "performance.md", "depth", depth),
+    (DOCS / "experiments.md", "rates", rates),
 )
 
 

@@ -96,6 +96,23 @@ def test_verdicts(ours: list[float], theirs: list[float], verdict: str) -> None:
     assert verdicts.table([mine]).rows[0][3].text == verdict
 
 
+def test_the_paper_s_rivals_are_judged_by_themselves() -> None:
+    found = Sorted(
+        runs("verse", {0: 0.90, 1: 0.91, 2: 0.92})
+        + runs("tinyer", dict.fromkeys(range(3), 0.7))
+        + runs("slda", dict.fromkeys(range(3), 0.99))  # not in the paper's table
+        + runs("verse-no-virtual", dict.fromkeys(range(3), 0.5))
+    )
+    every, of_paper = verdicts.verdicts(found), verdicts.of_paper(found)
+    assert (every[0]["rival"], every[0]["verdict"]) == ("slda", "loss")
+    assert [(v["learner"], v["rival"], v["verdict"]) for v in of_paper] == [
+        ("verse", "tinyer", "first")]  # fmt: skip
+    text = verdicts.summary(every, of_paper)
+    assert "verse is first in 0, tied in 0 and beaten in 1 of 1 cells; verse-no-virtual" in text
+    assert text.endswith("Against the best rival that the paper compares verse is first in 1, "
+                         "tied in 0 and beaten in 0 of 1 cells.")  # fmt: skip
+
+
 def test_the_best_rival_is_the_closest_one_on_common_seeds() -> None:
     hard = {0: 0.9, 1: 0.9, 2: 0.9, 3: 0.5, 4: 0.5, 5: 0.5}
     found = Sorted(
@@ -152,7 +169,7 @@ def test_rendered_data_and_other_backbones_are_not_counted_beside_filmed_data() 
     assert [(v["dataset"], v["backbone"]) for v in listed if v["counted"]] == [
         ("eth80", "efficientnet-lite0")]  # fmt: skip
     assert len(listed) == 3
-    assert verdicts.summary(listed).endswith("first in 0, tied in 0 and beaten in 1 of 1 cells.")
+    assert verdicts.counts(listed).endswith("first in 0, tied in 0 and beaten in 1 of 1 cells.")
     counted = next(v for v in listed if v["counted"])
     assert counted["p_holm"] == counted["p"]
 

@@ -31,15 +31,20 @@ def sweep(name: str, shares: dict[object, float], seeds: int = 3, **record: obje
     ]  # fmt: skip
 
 
+def evaluated(found: Sorted) -> list[Claim]:
+    judged = verdicts.verdicts(found), verdicts.of_paper(found)
+    return claims.evaluate(found, *judged, ablations.find(found))
+
+
 def judged(results: list[Result], curves: list[losses.Curve] | None = None) -> dict[str, Claim]:
     found = Sorted(results, curves or [])
-    listed = claims.evaluate(found, verdicts.verdicts(found), ablations.find(found))
+    listed = evaluated(found)
     return {claim.name: claim for claim in listed}
 
 
 def test_without_runs_nothing_is_decided_and_what_is_missing_is_named(root: Path) -> None:
     found = judged([made("ncm", 0, [1.0])])
-    assert len(found) == 14
+    assert len(found) == 15
     for claim in found.values():
         assert claim.verdict == "undecided"
         assert claim.missing and claim.missing[0] in claim.why
@@ -140,8 +145,8 @@ def test_r_is_judged_by_ordering() -> None:
 def test_the_kinds_of_semantic_memory() -> None:
     runs = sweep("lam", {0.0: 0.70})
     for settings, share in (
-        ({}, {"iid": 0.80, "class-iid": 0.80, "instance": 0.80, "class-instance": 0.80}),
-        ({"gamma": 0.0}, dict.fromkeys(streams.names(), 0.75)),
+        ({"r": 0.2}, {"iid": 0.80, "class-iid": 0.80, "instance": 0.80, "class-instance": 0.80}),
+        ({"gamma": 0.0, "r": 0.2}, dict.fromkeys(streams.names(), 0.75)),
         ({"gamma": 0.0, "r": 1.0},
          {"iid": 0.78, "class-iid": 0.78, "instance": 0.70, "class-instance": 0.70}),
     ):  # fmt: skip
@@ -151,6 +156,8 @@ def test_the_kinds_of_semantic_memory() -> None:
             for order in streams.names()
         ]
     found = judged(runs)
+    assert "teacher θ: γ = 0 and r = 1" in found["ema"].remark
+    assert found["ema"].remark.endswith("Otherwise r = 0.2, and defaults.")
     for name in ("ema", "ema-copy", "ema-temporal"):
         assert found[name].verdict == "confirmed", found[name].why
     (gains,) = found["ema-temporal"].evidence
@@ -185,7 +192,9 @@ def test_first_in_all_cells_needs_all_cells() -> None:
     found = judged(cells)
     assert found["first"].verdict == "undecided"
     assert "8 cells of 12" in found["first"].why
-    assert "+0.0008 to +0.0860" in found["first"].remark  # of the paper's own table
+    of_paper = found["first-of-paper"]
+    assert "+0.0008 to +0.0860" in of_paper.remark  # of the paper's own table
+    assert not of_paper.evidence and "12 cells of 12" in of_paper.why  # none of its rivals ran
     assert found["maml"].verdict == "confirmed"
     worse = [made("ncm", seed, [0.95] * 12, order="iid") for seed in range(3)]
     assert judged(cells + worse)["first"].verdict == "refuted"
@@ -213,7 +222,7 @@ def test_losses_are_read_beside_their_runs(tmp_path: Path) -> None:
 
 def test_claims_of_real_runs_are_written_as_tables(store: Store) -> None:
     found = Sorted(store.results())
-    listed = claims.evaluate(found, verdicts.verdicts(found), ablations.find(found))
+    listed = evaluated(found)
     assert {c.verdict for c in listed} <= {"confirmed", "refuted", "not confirmed", "undecided"}
     assert json.loads(json.dumps([c.record() for c in listed]))
     table = claims.table(listed)

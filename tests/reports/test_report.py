@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests.reports.made import made
 from verse.experiments.recipe import parse
 from verse.experiments.store import Store
 from verse.reports import ablations, headline, omega, page, paper, tuning, verdicts
@@ -130,8 +131,8 @@ def test_the_headline_names_the_command_behind_a_cell(found: Sorted, table_recip
     commands = {run.id: "verse compare toy.toml" for run in parse(table_recipe, "toy").runs}
     table = headline.table(found, commands)
     assert table.head == ["data set", "ordering", "best streaming method", "VERSE",
-                          "verse-no-virtual", "TinyER, C = 48", "SLDA", "Offline's accuracy",
-                          "command"]  # fmt: skip
+                          "verse-no-virtual", "TinyER, C = 48", "SLDA", "seeds",
+                          "Offline's accuracy", "command"]  # fmt: skip
     assert [row[-1].text for row in table.rows] == [
         "`verse compare toy.toml --only order=iid`",
         "`verse compare toy.toml --only order=class-instance`",
@@ -180,6 +181,15 @@ def test_settings_are_chosen_on_validation_videos_only(
     assert parse(recipe, "again").runs  # what is printed is what a recipe takes
     with pytest.raises(BadState, match="validation videos"):
         tuning.choose(parse(table_recipe, "toy").runs, {})
+
+
+def test_of_equal_trials_the_table_shows_the_one_that_was_taken() -> None:
+    trials = [made("tinyer", 0, [0.5], settings={"lr": lr}, validation="last:1")
+              for lr in (0.001, 0.01, 0.03)]  # fmt: skip
+    for taken in (0.01, 0.03):
+        found = Sorted([*trials, made("tinyer", 0, [0.5], settings={"lr": taken})])
+        (row,) = tuning.table(found, found.tuning[0]).rows
+        assert row[2].text == f"class-instance: lr = {taken} (as good: 2 others)"
 
 
 def test_the_papers_figures_stand_beside_ours_on_its_data_sets(found: Sorted) -> None:

@@ -161,13 +161,8 @@ class Result:
         }
 
     def save(self, path: Path) -> None:
-        """Write one JSON file, all or nothing; a line for each part, so that it stays small."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        parts = (
-            f"{json.dumps(name)}: {json.dumps(part, ensure_ascii=False)}"
-            for name, part in self.document().items()
-        )
-        write_atomic(path, ("{" + ",\n ".join(parts) + "}\n").encode())
+        """Write one JSON file, all or nothing."""
+        write_document(path, self.document())
 
     @classmethod
     def load(cls, path: Path) -> Result:
@@ -187,6 +182,18 @@ class Result:
             raise BadState(f"there is no file {path}") from None
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise BadState(f"{path} is no result of a run, or damaged: {error!r}") from error
+
+
+def write_document(path: Path, document: dict[str, Any]) -> None:
+    """One line for each part of a result, so that files stay small and still can be read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parts = (f"{json.dumps(name)}: {compact(part)}" for name, part in document.items())
+    write_atomic(path, ("{" + ",\n ".join(parts) + "}\n").encode())
+
+
+def compact(part: object) -> str:
+    """JSON without spaces."""
+    return json.dumps(part, ensure_ascii=False, separators=(",", ":"))
 
 
 def curve(so_far: SoFar) -> dict[str, Any]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from verse.checkpoint import write_atomic
-from verse.experiments.result import Result
+from verse.experiments.result import Result, write_document
 from verse.types import BadState
 
 ID_LENGTH = 16
@@ -40,11 +38,9 @@ class Store:
         return {name for name in names if len(name) == ID_LENGTH and int_or_none(name) is not None}
 
     def save(self, document: dict[str, Any]) -> Path:
-        """Keep one result document: one line per part of it, so that files stay small."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        """Keep one result document."""
         path = self.file(document["summary"]["run"])
-        parts = (f"{json.dumps(key)}: {compact(part)}" for key, part in document.items())
-        write_atomic(path, ("{" + ",\n ".join(parts) + "}\n").encode())
+        write_document(path, document)
         return path
 
     def load(self, identity: str) -> Result:
@@ -86,11 +82,6 @@ class Store:
             file.write(f"{os.getpid()}\n")
             file.flush()
             yield
-
-
-def compact(part: object) -> str:
-    """JSON without spaces."""
-    return json.dumps(part, ensure_ascii=False, separators=(",", ":"))
 
 
 def int_or_none(text: str) -> int | None:

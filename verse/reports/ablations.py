@@ -29,6 +29,10 @@ class Knob:
     bases: Callable[[Key, Collection[Key]], list[str]]  # the comparisons it belongs to
     metric: str  # "omega" or "mu", as in the paper's figure
     bars: bool = False
+    reference: str | None = None
+    """The value whose settings the others start from, where it takes several settings to turn."""
+    meaning: str = ""
+    """What the other values change."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,14 @@ class Ablation:
     @property
     def base(self) -> str:
         """The settings that are no defaults and do not change, in words."""
-        every = [r for by in self.runs.values() for runs in by.values() for r in runs]
+        every = [r for by in self.runs.values() for value, runs in by.items() for r in runs
+                 if self.knob.reference in (None, value)]  # fmt: skip
         own = [dict(r.run.settings) for r in every]
         fixed = {name: value for name, value in own[0].items()
                  if all(settings.get(name) == value for settings in own)}  # fmt: skip
         said = ", ".join(f"{name} = {value}" for name, value in fixed.items())
-        return f"Otherwise {said}, and defaults." if said else "Otherwise defaults."
+        otherwise = f"Otherwise {said}, and defaults." if said else "Otherwise defaults."
+        return f"{self.knob.meaning}{otherwise}"
 
     def table(self) -> Table:
         """Orderings × values."""
@@ -215,7 +221,9 @@ KNOBS = (
          _capacity, "omega"),
     Knob("lam", "Weight λ of the distillation", lambda key, _: key.values["lam"], _weight, "omega"),
     Knob("r", "Acceptance rate r", lambda key, _: key.values["r"], _rate, "omega"),
-    Knob("ema", "Semantic memory", lambda key, _: ema_level(key), _ema, "mu", bars=True),
+    Knob("ema", "Semantic memory", lambda key, _: ema_level(key), _ema, "mu", bars=True,
+         reference=EMA_LEVELS[3], meaning="Hard copy: γ = 0; teacher θ: γ = 0 and r = 1; no "
+         "distillation: λ = 0. "),
     Knob("policy", "Replacement policy", lambda _, runs: runs[0].run.memory, _policy, "mu",
          bars=True),
 )  # fmt: skip

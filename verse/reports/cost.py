@@ -30,7 +30,8 @@ def table(found: Sorted, bench: Bench) -> Table:
                      Text(f"{size / 1e6:.2f}" if size else "–")])  # fmt: skip
     head = ["learner", "ms a step", "s a test", "s a run", "memory, samples", "memory, MB"]
     note = (
-        "Medians over runs, one thread each, several runs at once: compare within the table only. "
+        "Medians over runs, one thread each, several runs at once and at different times: "
+        "differences below a factor of two mean nothing. "
         "A step is learning alone, without G; a test includes what is trained for it. "
         "Memory is what stands for samples, kept ones and statistics; copies of the network that a "
         "method keeps (teachers, anchors, importances) are not in it."

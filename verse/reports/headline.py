@@ -9,7 +9,7 @@ from verse.reports import omega
 from verse.reports.cells import Sorted, is_verse
 from verse.reports.tables import Table, Text
 
-ALONE = "verse-no-virtual"  # VERSE without its virtual step: a control, shown without a variant
+CONTROLS = ("verse-no-virtual", "verse-new-sample")  # they explain; shown without a variant
 RIVALS = {"tinyer-c48": "TinyER, C = 48", "slda": "SLDA"}
 
 
@@ -21,7 +21,7 @@ def table(found: Sorted, commands: Mapping[str, str]) -> Table:
     benches = {bench.slug: bench for bench in found.compared}
     listed = [r for r in omega.records(found) if r["mean"] is not None and r["bench"] in benches]
     names = list(dict.fromkeys(r["learner"] for r in listed if is_verse(r["learner"])))
-    variants = [name for name in names if name not in ("verse", ALONE)] or names[1:]
+    variants = [name for name in names if name not in ("verse", *CONTROLS)] or names[1:]
     columns = {"verse": "VERSE", **{name: name for name in variants}, **RIVALS}
     cells: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
     for record in listed:
@@ -39,10 +39,11 @@ def table(found: Sorted, commands: Mapping[str, str]) -> Table:
         rows.append([
             Text(bench.dataset), Text(order), Text(f"{best['learner']} {leader.text}"),
             *(omega.figure(by.get(name)) for name in columns),
+            Text(omega.counted([by[n]["n"] for n in (best["learner"], *columns) if n in by])),
             Text(f"{best['offline']:.3f}"), Text(f"`{command} --only order={order}`"
                                                  if command else "–"),
         ])  # fmt: skip
     head = ["data set", "ordering", "best streaming method", *columns.values(),
-            "Offline's accuracy", "command"]  # fmt: skip
+            "seeds", "Offline's accuracy", "command"]  # fmt: skip
     return Table("headline", "Ω_all in short", head, rows,
                  f"Backbone: {backbone}. {omega.RULE}")  # fmt: skip

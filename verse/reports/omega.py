@@ -24,11 +24,13 @@ MARK = "ᶠ"
 SIGNS = {"tied": "≈", "undecided": "?"}
 UNSOUND = "†"
 BOLD = (
-    "Bold: the best streaming method; it is first where the paired interval of its lead over every "
-    "rival excludes zero, otherwise ≈ marks it and those it is tied with. ?: fewer than "
-    f"{ENOUGH} seeds in common with a rival. {MARK}: fine-tunes on its memory before it answers, "
-    "and does not compete. "
-    f"{UNSOUND}: Offline failed its gate here, so Ω_all is too high."
+    "Bold: the best streaming method, which here means every method that answers without "
+    "fine-tuning first. It is first where the paired interval of its lead over every rival "
+    "excludes zero; otherwise ≈ marks it and those that are not told apart from it, which with "
+    f"{ENOUGH} seeds says little. ?: fewer than {ENOUGH} seeds in common with a rival. {MARK}: "
+    "fine-tunes on its memory before it answers, and does not compete. "
+    f"{UNSOUND}: Offline failed its gate at a test event of a seed counted here, so Ω_all is too "
+    "high there."
 )
 RULE = (
     "Mean and 95 % interval over seeds and test videos; two methods are compared on the seeds "
@@ -147,8 +149,8 @@ def cell_table(found: Sorted, bench: Bench, order: str, listed: list[dict[str, A
             "memory, samples", "memory, bytes"]  # fmt: skip
     note = (
         "Ordered by the number of rivals beaten on the seeds both have. Milliseconds are medians "
-        "of learning alone, without G, one thread, several runs at once: compare them within this "
-        "table only."
+        "of learning alone, without G, one thread, several runs at once and at different times: "
+        "differences below a factor of two mean nothing."
     )
     return Table(f"cell-{order}-{bench.slug}", f"{order} on {bench.title}", head, rows, note,
                  list(there.values()))  # fmt: skip

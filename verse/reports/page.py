@@ -73,13 +73,15 @@ def _facts(
     found: Sorted, listed: list[dict[str, Any]], turned: list[ablations.Ablation]
 ) -> dict[str, Any]:
     judged = verdicts.verdicts(found)
+    of_paper = verdicts.of_paper(found)
     tested = [len(runs) for key, runs in found.cells.items() if not key.bench.validation]
     tried = [len(runs) for key, runs in found.cells.items() if key.bench.validation]
     return {
         "omega_all": [record for record in listed if record["mean"] is not None],
         "without_offline": [record for record in listed if record["mean"] is None],
         "verdicts": judged,
-        "claims": [claim.record() for claim in claims.evaluate(found, judged, turned)],
+        "verdicts_paper": of_paper,
+        "claims": [claim.record() for claim in claims.evaluate(found, judged, of_paper, turned)],
         "ablations": [record for each in turned for record in each.table().records],
         "runs": sum(tested),
         "validation_runs": sum(tried),
@@ -143,13 +145,15 @@ def _sections(
     if listed:
         first = Section("In short")
         if facts["verdicts"]:
-            first.text = verdicts.summary(facts["verdicts"])
+            first.text = verdicts.summary(facts["verdicts"], facts["verdicts_paper"])
             first.add(figures.leads(facts["verdicts"], folder))
         first.add(omega.overview(listed))
         if facts["verdicts"]:
             first.add(verdicts.table(facts["verdicts"]))
+        if facts["verdicts_paper"]:
+            first.add(verdicts.paper_table(facts["verdicts_paper"]))
         sections.append(first)
-        judged = claims.evaluate(found, facts["verdicts"], turned)
+        judged = claims.evaluate(found, facts["verdicts"], facts["verdicts_paper"], turned)
         claimed = Section("Claims of the paper", parts=[claims.table(judged)],
                           folded=[claims.evidence_table(judged)],
                           fold="The comparisons behind them")  # fmt: skip

@@ -16,6 +16,7 @@ LEARNERS = {
     "ExStream": "exstream", "REMIND": "remind", "VERSE": "verse",
     "Offline-mean-accuracy": "offline",
 }  # fmt: skip
+RIVALS = [name for name in LEARNERS.values() if name not in ("verse", "offline")]
 DATASETS = {"iCub1.0": "icub1", "iCub28": "icub28", "CoRe50": "core50"}
 Published = dict[tuple[str, str, str], float]
 """(data set, ordering, learner) → Ω_all; of offline the mean accuracy."""
@@ -41,7 +42,7 @@ def margins() -> tuple[float, float]:
     for (dataset, order, learner), value in facts.items():
         if learner == "verse":
             rivals = [v for (d, o, n), v in facts.items()
-                      if (d, o) == (dataset, order) and n not in ("verse", "offline")]  # fmt: skip
+                      if (d, o) == (dataset, order) and n in RIVALS]  # fmt: skip
             leads.append(value - max(rivals))
     return min(leads), max(leads)
 

@@ -92,26 +92,32 @@ def _least(cell: tuple[Key, Results]) -> list[tuple[int, Any]]:
 
 
 def table(found: Sorted, bench: Bench) -> Table:
-    """All trials on the validation videos of a data set: the best of each learner."""
-    groups: dict[str, list[tuple[float, str, int]]] = {}
+    """All trials on the validation videos of a data set: the best of each learner.
+
+    Of equally good ones that which was taken to the test videos.
+    """
+    groups: dict[str, list[tuple[float, bool, str, int]]] = {}
+    taken = {(key.learner, key.settings) for key in found.cells
+             if (key.bench.dataset, key.bench.validation) == (bench.dataset, None)}  # fmt: skip
     for key, runs in sorted(found.cells.items(), key=_least):
         if key.bench == bench:
             mean = sum(run.mu_all for run in runs) / len(runs)
             explicit = ", ".join(f"{n} = {v}" for n, v in runs[0].run.settings.items())
             other = "" if runs[0].run.batchnorm == "frozen" else " batchnorm = train"
             label = f"{key.order}: {explicit or 'defaults'}{other}"
-            groups.setdefault(key.learner, []).append((mean, label, len(runs)))
+            groups.setdefault(key.learner, []).append(
+                (mean, (key.learner, key.settings) in taken, label, len(runs)))  # fmt: skip
     rows, records = [], []
     for learner, trials in sorted(groups.items()):
-        best = max(trials, key=lambda trial: trial[0])
+        best = max(trials, key=lambda trial: trial[:2])
         equal = sum(trial[0] == best[0] for trial in trials) - 1
         as_good = f" (as good: {equal} other{'s' if equal > 1 else ''})" if equal else ""
         worst = min(trials, key=lambda trial: trial[0])
-        rows.append([Text(learner), Text(str(len(trials))), Text(best[1] + as_good),
+        rows.append([Text(learner), Text(str(len(trials))), Text(best[2] + as_good),
                      Text(f"{best[0]:.4f}"), Text(f"{worst[0]:.4f}"),
-                     Text(str(best[2]))])  # fmt: skip
+                     Text(str(best[3]))])  # fmt: skip
         records += [{"dataset": bench.dataset, "learner": learner, "trial": label, "mu_all": mean,
-                     "n": n} for mean, label, n in trials]  # fmt: skip
+                     "n": n} for mean, _, label, n in trials]  # fmt: skip
     head = ["learner", "trials", "best trial", "its μ_all", "worst μ_all", "seeds"]
     note = (
         f"Validation videos ({bench.validation} of the training videos); none of these runs has "
