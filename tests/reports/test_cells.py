@@ -8,7 +8,7 @@ import pytest
 
 from tests.reports.made import made
 from verse.experiments.result import Result
-from verse.reports import omega, verdicts
+from verse.reports import ablations, omega, verdicts
 from verse.reports.cells import Sorted, ranked
 
 EASY, HARD = [0.9] * 12, [0.5] * 12
@@ -111,6 +111,26 @@ def test_the_paper_s_rivals_are_judged_by_themselves() -> None:
     assert "verse is first in 0, tied in 0 and beaten in 1 of 1 cells; verse-no-virtual" in text
     assert text.endswith("Against the best rival that the paper compares verse is first in 1, "
                          "tied in 0 and beaten in 0 of 1 cells.")  # fmt: skip
+
+
+def test_other_budgets_and_settings_are_compared_on_common_seeds() -> None:
+    """Only the main runs met the easy seeds 3 and 4: that must not speak for their budget."""
+    ours = {0: 0.5, 1: 0.5, 2: 0.5, 3: 1.0, 4: 1.0}
+    less = {seed: ours[seed] - 0.1 for seed in range(3)}
+    found = Sorted(
+        [made("tinyer", seed, [share]) for seed, share in ours.items()]
+        + [made("tinyer", seed, [share], capacity="1%") for seed, share in less.items()]
+        + [made("tinyer", seed, [share], settings={"lr": 0.3}) for seed, share in less.items()]
+        + [made("ncm", seed, [0.9]) for seed in ours]
+    )
+    (bench,) = found.benches
+    budgets, variants = ablations.budgets(found, bench), ablations.variants(found, bench)
+    assert budgets is not None and variants is not None
+    by_capacity = {r["capacity"]: (r["mean"], r["n"]) for r in budgets.records}
+    assert by_capacity == {"4%": (pytest.approx(0.5), 3), "1%": (pytest.approx(0.4), 3)}
+    by_change = {r["change"]: (r["mean"], r["n"]) for r in variants.records}
+    assert by_change == {"": (pytest.approx(0.5), 3), "capacity = 1%": (pytest.approx(0.4), 3),
+                         "lr = 0.3": (pytest.approx(0.4), 3)}  # fmt: skip
 
 
 def test_the_best_rival_is_the_closest_one_on_common_seeds() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -139,16 +139,20 @@ def _ablation(
     cells: dict[str, dict[Any, Estimate]] = {}
     tied: dict[str, set[Any]] = {}
     for order, by in runs.items():
-        # the same seeds everywhere, if there are any: a value must not win by its seeds
-        common = statistics.common(*by.values())
         cells[order] = {}
-        for value, all_ in by.items():
-            same = [r for r in all_ if r.run.seed in common] or all_
+        for value, same in _on_common_seeds(by).items():
             omega = statistics.omega(same) if measure == "omega" else None
             cells[order][value] = omega or statistics.mu(same)
         best = max(cells[order], key=lambda value: cells[order][value].mean)
         tied[order] = _tied(by, best, measure)
     return Ablation(knob, bench, learner, ordered, cells, tied, runs, measure)
+
+
+def _on_common_seeds(by: Mapping[Any, Results]) -> dict[Any, Results]:
+    """The same seeds for all, if there are any: nothing must win by its seeds."""
+    common = statistics.common(*by.values()) if by else []
+    return {value: [r for r in runs if r.run.seed in common] or runs
+            for value, runs in by.items()}  # fmt: skip
 
 
 def _tied(by: dict[Any, Results], best: Any, measure: str) -> set[Any]:
@@ -243,13 +247,15 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
             sizes[key.conditions.capacity] = max(
                 runs[0].capacity, sizes.get(key.conditions.capacity, 0)
             )
-    several = {place: by for place, by in cells.items() if len(by) > 1}
+    places = [(name, order) for order in streams.names() for name in main]
+    several = {place: _on_common_seeds(cells[place]) for place in places
+               if len(cells.get(place, {})) > 1}  # fmt: skip
     if not several:
         return None
     capacities = sorted(sizes, key=sizes.__getitem__)
     rows, records = [], []
     for (learner, order), by in several.items():
-        row = [Text(f"{shown(learner)}, {order}")]
+        row = [Text(f"{order}, {shown(learner)}")]
         for capacity in capacities:
             e = None if capacity not in by else statistics.omega(by[capacity])
             row.append(Text("–" if e is None else str(e)))
@@ -258,8 +264,8 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
                                 "capacity": capacity, "samples": by[capacity][0].capacity,
                                 "bytes": by[capacity][0].memory_bytes, **e.record})  # fmt: skip
         rows.append(row)
-    head = ["learner, ordering", *(f"{c} ({sizes[c]} samples)" for c in capacities)]
-    note = "Ω_all, mean and 95 % interval."
+    head = ["ordering, learner", *(f"{c} ({sizes[c]} samples)" for c in capacities)]
+    note = "Ω_all, mean and 95 % interval; in a row on the seeds that all its figures have."
     return Table(f"budgets-{bench.slug}", f"Memory budgets on {bench.title}", head, rows, note,
                  records)  # fmt: skip
 
@@ -282,10 +288,14 @@ def variants(found: Sorted, bench: Bench) -> Table | None:
                 groups[_changes(key, conditions, settings)][key.order] = runs
         if len(groups) < 2:
             continue
+        by_order = {
+            order: _on_common_seeds({c: ran[order] for c, ran in groups.items() if order in ran})
+            for order in orders
+        }
         for change in sorted(groups):
             row = [Text(f"{name}: {change or 'as in the main table'}")]
             for order in orders:
-                runs = groups[change].get(order, [])
+                runs = by_order[order].get(change, [])
                 e = (statistics.omega(runs) or statistics.mu(runs)) if runs else None
                 row.append(Text("–" if e is None else str(e)))
                 if e is not None:
@@ -294,7 +304,10 @@ def variants(found: Sorted, bench: Bench) -> Table | None:
             rows.append(row)
     if not rows:
         return None
-    note = "Ω_all (μ_all without Offline), mean and 95 % interval."
+    note = (
+        "Ω_all (μ_all without Offline), mean and 95 % interval; in an ordering on the seeds that "
+        "all rows of a learner have."
+    )
     return Table(f"variants-{bench.slug}", f"Other settings on {bench.title}",
                  ["learner: change", *orders], rows, note, records)  # fmt: skip
 
