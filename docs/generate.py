@@ -111,9 +111,9 @@ ASSUMPTIONS = """
 As its authors publish it, which is what the paper's table compares; `verse list learners` prints
 the same. ✓ yes, ✗ no, – does not apply. *Tunes*: needs a fine-tuning phase. *CIL*:
 class-incremental, no task labels. *Subset*: replays a few samples, not its whole memory. *Breaks
-CISLL*: does not fit class-incremental streaming lifelong learning for one of these reasons. *Train*,
-*infer*: how often the network visits the data, ζ(1) once or ζ(n) n times, in training and before an
-answer. -: not stated.
+CISLL*: does not fit class-incremental streaming lifelong learning for one of these reasons.
+*Train*, *infer*: how often the network visits the data, ζ(1) once or ζ(n) n times, in training and
+before an answer. -: not stated.
 """
 
 

@@ -158,9 +158,13 @@ def rates() -> str:
     rows = [
         [learner, dataset.removeprefix("folder:"),
          *(f"{by[rate].mu_all:.3f}" if rate in by else "–" for rate in RATES)]
-        for (learner, dataset), by in sorted(found.items(), key=lambda i: (i[0][0] != "verse", i[0]))
+        for (learner, dataset), by in sorted(found.items(), key=_verse_first)
     ]  # fmt: skip
     return table(["learner", "data", *RATES], rows)
+
+
+def _verse_first(item: tuple[tuple[str, str], object]) -> tuple[bool, tuple[str, str]]:
+    return item[0][0] != "verse", item[0]
 
 
 def _rate(result: Result) -> str:
