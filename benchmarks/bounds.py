@@ -12,18 +12,14 @@ from __future__ import annotations
 
 import argparse
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from verse.evaluate import Samples
 from verse.experiments.execute import prepare
+from verse.experiments.gate import looked_at
 from verse.experiments.offline import bounds
 from verse.experiments.run import Run
 from verse.kernels.discriminant import lda_accuracy, ridge_accuracy
-from verse.learners.fixed_features import FixedFeatures
-from verse.learners.network import Net
-from verse.learners.training import stored
+from verse.learners.fixed_features import CHOICES
 from verse.streams import Schedule
 
 SHRINKAGES = (1e-4, 1e-3, 1e-2, 1e-1)
@@ -42,20 +38,14 @@ def main() -> None:
     schedule = Schedule.of("iid", ready.train.y)
     bound = bounds(ready, schedule, run, lambda stage: None)[-1]
     print(f"Offline: {bound.accuracy:.3f} after {bound.epochs} epochs, flat: {bound.flat}")
-    net = Net(ready.backbone.F)
-    for choice in ("embedding", "input"):
-        features = FixedFeatures(choice, net)
-        E, E_test = (looked_at(features, net, side) for side in (ready.train, ready.test))
-        y, y_test = (torch.tensor(side.y) for side in (ready.train, ready.test))
+    sides = (ready.train, ready.test)
+    for choice in CHOICES:
+        E, E_test = (looked_at(ready.backbone.F, side, choice) for side in sides)
+        y, y_test = (torch.tensor(side.y) for side in sides)
         lda = [lda_accuracy(E, y, E_test, y_test, shrinkage=s) for s in SHRINKAGES]
         told = ", ".join(f"{a:.3f} ({s:g})" for s, a in zip(SHRINKAGES, lda, strict=True))
-        print(f"{choice}, {features.d} values: ridge {ridge_accuracy(E, y, E_test, y_test):.3f}, "
+        print(f"{choice}, {E.shape[1]} values: ridge {ridge_accuracy(E, y, E_test, y_test):.3f}, "
               f"discriminant analysis {told}")  # fmt: skip
-
-
-def looked_at(features: FixedFeatures, net: Net, side: Samples) -> Tensor:
-    rows = np.array_split(np.arange(len(side)), max(1, len(side) // 256))
-    return torch.cat([features(stored(net.module, side[index])) for index in rows])
 
 
 if __name__ == "__main__":

@@ -150,15 +150,14 @@ def rates() -> str:
     """μ_all on validation videos by rate; of three trials at a rate that with the setting taken."""
     found: dict[tuple[str, str], dict[str, Result]] = defaultdict(dict)
     larger = Store(RESULTS / "rates").results()
-    kept = {(r.run.learner, r.run.dataset): _without_rate(r) for r in larger}
+    kept = {(r.run.learner, data_name(r)): _without_rate(r) for r in larger}
     for r in [*larger, *Store(RESULTS / "tuning").results()]:
-        place = (r.run.learner, r.run.dataset)
+        place = (r.run.learner, data_name(r))
         if place in kept and _without_rate(r) == kept[place]:
             found[place][_rate(r)] = r
     rows = [
-        [learner, dataset.removeprefix("folder:"),
-         *(f"{by[rate].mu_all:.3f}" if rate in by else "–" for rate in RATES)]
-        for (learner, dataset), by in sorted(found.items(), key=_verse_first)
+        [*place, *(f"{by[rate].mu_all:.3f}" if rate in by else "–" for rate in RATES)]
+        for place, by in sorted(found.items(), key=_verse_first)
     ]  # fmt: skip
     return table(["learner", "data", *RATES], rows)
 

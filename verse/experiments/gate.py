@@ -13,21 +13,23 @@ from torch import Tensor
 from verse.backbones.plastic import Plastic
 from verse.evaluate import Samples
 from verse.kernels.discriminant import lda_accuracy, ridge_accuracy
+from verse.learners.fixed_features import FixedFeatures
 from verse.learners.network import Net
 from verse.learners.training import stored
 
 BATCH = 256
 
 
-def embedded(F: Plastic, samples: Samples) -> Tensor:
-    """The embedding [n, d] of F's start weights."""
-    net = Net(F)
+def looked_at(F: Plastic, samples: Samples, choice: str = "embedding") -> Tensor:
+    """Features [n, d] that training F does not change: the embedding of its start weights, or
+    ``input``."""
+    features = FixedFeatures(choice, Net(F))
     rows = (np.arange(at, min(at + BATCH, len(samples))) for at in range(0, len(samples), BATCH))
-    return torch.cat([net.embed(stored(F, samples[index])) for index in rows])
+    return torch.cat([features(stored(F, samples[index])) for index in rows])
 
 
 def closed_forms(F: Plastic, train: Samples, test: Samples) -> tuple[float, float]:
     """Test accuracy of (ridge regression, discriminant analysis)."""
-    E, E_test = embedded(F, train), embedded(F, test)
+    E, E_test = looked_at(F, train), looked_at(F, test)
     y, y_test = torch.from_numpy(train.y), torch.from_numpy(test.y)
     return ridge_accuracy(E, y, E_test, y_test), lda_accuracy(E, y, E_test, y_test)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from verse.reports import paper, statistics
@@ -16,16 +16,22 @@ HEAD = ["learner", "data set", "ordering", "verdict", "best rival", "lead", "95 
         "seeds", "p (Holm)", "backbone"]  # fmt: skip
 
 
-def verdicts(found: Sorted, among: Collection[str] | None = None) -> list[dict[str, Any]]:
+def verdicts(
+    found: Sorted,
+    among: Collection[str] | None = None,
+    *,
+    judged: Callable[[str], bool] = is_verse,
+) -> list[dict[str, Any]]:
     """One record for each cell of VERSE and of each variant, with Holm's correction over cells.
 
-    Rivals are all streaming methods but VERSE's kind, or those of them that ``among`` names.
+    ``judged`` says whom it is about. Rivals are all streaming methods but VERSE's kind, or those
+    of them that ``among`` names.
     """
     listed: list[dict[str, Any]] = []
     for bench in found.benches:
         cells = found.main(bench)
         for order in orders_of(cells):
-            for name in (n for n in cells if is_verse(n) and order in cells[n]):
+            for name in (n for n in cells if judged(n) and order in cells[n]):
                 record = _verdict(bench, order, name, cells, among)
                 if record is not None:
                     listed.append(record | {"counted": bench in found.compared})
@@ -39,7 +45,7 @@ def verdicts(found: Sorted, among: Collection[str] | None = None) -> list[dict[s
 
 def of_paper(found: Sorted) -> list[dict[str, Any]]:
     """VERSE itself against the methods of the paper's result table alone."""
-    return [v for v in verdicts(found, paper.RIVALS) if v["learner"] == "verse"]
+    return verdicts(found, paper.RIVALS, judged=lambda name: name == "verse")
 
 
 def leads(
