@@ -92,7 +92,8 @@ def _grouped(
         else:
             axis.bar(place, means, width * 0.92, color=colour[series], label=series, yerr=reach,
                      error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#222222"})  # fmt: skip
-            axis.set_ylim(bottom=0)
+    if not dots:
+        axis.set_ylim(bottom=0)  # after the last series: it ends the scaling to what is drawn
     axis.set_xticks(range(len(orders)), list(orders))
     axis.set_xlim(-0.7, len(orders) - 0.3)  # one group alone stays together
     axis.set_ylabel(metric)
