@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from verse.experiments import Run, execute
+from verse.experiments import Run, execute, local_engine
+from verse.experiments.engine import Task
 from verse.experiments.grid import ATTEMPTS, Outcome, drive, plan
 from verse.experiments.local_engine import LocalEngine
 from verse.experiments.store import Store
@@ -59,3 +63,17 @@ def test_faults_stay_where_they_are(
     assert outcome.failed[dying.id] == "its process ended with signal 9"
     assert (tmp_path / "mark").exists()
     assert ATTEMPTS > 1
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_report_is_lost() -> None:
+    """What it has sent says how long the report is, and then no more comes."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process()
+    process.start()
+    engine = LocalEngine(1)
+    engine._workers.append(local_engine._Worker(process, ours, Task("some", "run", ())))
+    os.write(theirs.fileno(), struct.pack("!i", 20_000) + b"half")
+    theirs.close()
+    (report,) = engine.wait(60)
+    assert (report.task, report.kind) == ("some", "lost")
+    assert engine.free == 1

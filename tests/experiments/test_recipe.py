@@ -73,6 +73,7 @@ def test_a_sweep_goes_through_all_settings() -> None:
         (BASE + 'learners = [{name = "verse", setting = {r = 1}}]', "did you mean 'settings'"),
         (BASE + 'learners = [{name = "verse", settings = {rr = 1}}]', "It has: alpha"),
         (BASE + 'learners = ["verse"]\nseeds = "many"', "seeds is a number"),
+        (BASE + 'learners = ["verse"]\nseeds = "5-3"', "above the last"),
         (BASE + 'learners = ["verse"]\norders = "iid"', "orders is a list"),
         (BASE + 'learners = ["verse"]\n[tuned]\nvers = {r = 1}', "did you mean 'verse'"),
         (BASE + 'learners = [{name = "verse", sweep = {r = 1}}]', "sweep is a table"),

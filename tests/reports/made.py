@@ -20,14 +20,16 @@ def made(
     right: Sequence[float],
     bound: Sequence[float] | None = None,
     *,
+    dataset: str = "tabletop",
     data: str = "somewhere",
+    holds: int = 20,
     **record: Any,
 ) -> Result:
     """A run of two equal test events; ``right`` is the share of right answers by test video.
 
     Offline is always right, unless ``bound`` says otherwise; an empty one means no Offline.
     """
-    run = Run("tabletop", learner=learner, seed=seed, **record)
+    run = Run(dataset, learner=learner, seed=seed, **record)
     bounds = [1.0] * len(right) if bound is None else bound
     rows, best = ([[v, round(FRAMES * share), FRAMES] for v, share in enumerate(shares)]
                   for shares in (right, bounds))  # fmt: skip
@@ -43,6 +45,6 @@ def made(
         run=replace(run, offline=bool(best)), classes=("cup", "mug"), split="by hand",
         fingerprint=data, frames=100, test_frames=FRAMES * len(rows), events=events,
         offline=offline, learned=100, refused=0, missed=0, unreadable=0, learn_seconds=1.0,
-        seconds=2.0, capacity=20, memory_bytes=4000, settings=defaults(learner) | record.get(
+        seconds=2.0, capacity=holds, memory_bytes=4000, settings=defaults(learner) | record.get(
             "settings", {}), circumstances={},
     )  # fmt: skip

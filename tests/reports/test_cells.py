@@ -133,6 +133,31 @@ def test_other_budgets_and_settings_are_compared_on_common_seeds() -> None:
                          "lr = 0.3": (pytest.approx(0.4), 3)}  # fmt: skip
 
 
+def test_bytes_hold_unequal_numbers_of_samples() -> None:
+    found = Sorted(
+        made(learner, seed, [0.5], capacity=capacity, holds=samples)
+        for learner, more in (("remind", 2000), ("exstream", 600))
+        for seed in range(3)
+        for capacity, samples in (("4%", 47), ("3MB", more))
+    )
+    budgets = ablations.budgets(found, found.benches[0])
+    assert budgets is not None
+    assert budgets.head[1:] == ["4% (47 samples)", "3MB (600–2000 samples)"]
+
+
+def test_settings_that_benches_differ_in_are_in_their_names() -> None:
+    found = Sorted(
+        made(learner, seed, [0.5], thin=thin)
+        for learner in ("verse", "ncm")
+        for seed in range(3)
+        for thin in (1, 2)
+    )
+    listed = omega.records(found)
+    names = list(omega.cell_names(listed).values())
+    assert len(set(names)) == 2 and all("class-instance" in name for name in names)
+    assert omega.overview(listed).head == ["learner", *names, "seeds"]
+
+
 def test_the_best_rival_is_the_closest_one_on_common_seeds() -> None:
     hard = {0: 0.9, 1: 0.9, 2: 0.9, 3: 0.5, 4: 0.5, 5: 0.5}
     found = Sorted(

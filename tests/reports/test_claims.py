@@ -44,7 +44,7 @@ def judged(results: list[Result], curves: list[losses.Curve] | None = None) -> d
 
 def test_without_runs_nothing_is_decided_and_what_is_missing_is_named(root: Path) -> None:
     found = judged([made("ncm", 0, [1.0])])
-    assert len(found) == 15
+    assert len(found) == 16
     for claim in found.values():
         assert claim.verdict == "undecided"
         assert claim.missing and claim.missing[0] in claim.why
@@ -171,10 +171,8 @@ def test_capacity_and_policy() -> None:
     for seed in range(3):
         for order in streams.names():
             for capacity, share in (("10", 0.6), ("20", 0.7), ("40", 0.8)):
-                result = made("verse", seed, [share + NOISE[seed]] * 12, order=order,
-                              capacity=capacity)  # fmt: skip
-                object.__setattr__(result, "capacity", int(capacity))
-                runs.append(result)
+                runs.append(made("verse", seed, [share + NOISE[seed]] * 12, order=order,
+                                 capacity=capacity, holds=int(capacity)))  # fmt: skip
             other = "class-balanced" if "instance" in order else "reservoir"
             runs.append(made("verse", seed, [0.9] * 12, order=order, capacity="20", memory=other))
     found = judged(runs)
@@ -182,13 +180,18 @@ def test_capacity_and_policy() -> None:
     assert found["policy"].verdict == "refuted"
 
 
-def test_first_in_all_cells_needs_all_cells() -> None:
-    cells = [
-        made(learner, seed, [share + NOISE[seed]] * 12, order=order)
+def ahead(dataset: str) -> list[Result]:
+    """VERSE is first in every ordering."""
+    return [
+        made(learner, seed, [share + NOISE[seed]] * 12, order=order, dataset=dataset)
         for learner, share in (("verse", 0.9), ("la-maml", 0.8), ("c-maml", 0.7))
         for seed in range(3)
         for order in streams.names()
     ]
+
+
+def test_first_in_all_cells_needs_all_cells() -> None:
+    cells = ahead("folder:eth80")
     found = judged(cells)
     assert found["first"].verdict == "undecided"
     assert "8 cells of 12" in found["first"].why
@@ -196,25 +199,60 @@ def test_first_in_all_cells_needs_all_cells() -> None:
     assert "+0.0008 to +0.0860" in of_paper.remark  # of the paper's own table
     assert not of_paper.evidence and "12 cells of 12" in of_paper.why  # none of its rivals ran
     assert found["maml"].verdict == "confirmed"
-    worse = [made("ncm", seed, [0.95] * 12, order="iid") for seed in range(3)]
+    worse = [made("ncm", seed, [0.95] * 12, order="iid", dataset="folder:eth80")
+             for seed in range(3)]  # fmt: skip
     assert judged(cells + worse)["first"].verdict == "refuted"
 
 
-def test_losses_are_read_beside_their_runs(tmp_path: Path) -> None:
+def test_on_other_data_the_cells_there_are_decide() -> None:
+    assert judged(ahead("folder:mine"))["first"].verdict == "confirmed"
+
+
+def test_a_budget_that_grows_is_no_capacity() -> None:
+    sizes = {"10": (10, 0.6), "20": (20, 0.7), "5/class": (40, 0.9)}
+    runs = []
+    for capacity, (samples, share) in sizes.items():
+        for seed in range(3):
+            runs.append(made("verse", seed, [share + NOISE[seed]] * 12, capacity=capacity,
+                             holds=samples))  # fmt: skip
+    (turned,) = ablations.find(Sorted(runs))
+    assert turned.values == [10, 20]
+
+
+def test_a_variant_is_compared_with_verse() -> None:
+    runs = [made(learner, seed, [share + NOISE[seed]] * 12)
+            for learner, share in (("verse", 0.7), ("verse-new-sample", 0.8))
+            for seed in range(3)]  # fmt: skip
+    found = judged(runs)["new-sample"]
+    assert found.verdict == "confirmed"
+    (gain,) = found.evidence
+    assert gain.estimate is not None and gain.estimate.mean == pytest.approx(0.1)
+    assert gain.what == "verse-new-sample − VERSE"
+
+
+def tracked(folder: Path, values: list[float]) -> list[losses.Curve]:
+    """Three runs with these losses, as ``verse run --track`` writes them."""
     for seed in range(3):
-        result = made("verse", seed, [1.0])
-        result.save(tmp_path / f"run-{seed}.json")
-        values = [2.0] * 50 + [0.01] * 50
+        made("verse", seed, [1.0]).save(folder / f"run-{seed}.json")
         lines = [{"event": "learned", "position": i + 1, "learned": i + 1,
                   "losses": {"loss_v": value, "loss": value * 2}}
                  for i, value in enumerate(values)]  # fmt: skip
         text = "\n".join(json.dumps(line) for line in [*lines, {"event": "finished"}])
-        (tmp_path / f"run-{seed}.jsonl").write_text(text)
-    curves = losses.read(tmp_path)
-    assert curves[0].ends("loss") == pytest.approx((4.0, 0.02))
+        (folder / f"run-{seed}.jsonl").write_text(text)
+    return losses.read(folder)
+
+
+def test_losses_that_are_small_but_rise_do_not_approach_zero(tmp_path: Path) -> None:
+    curves = tracked(tmp_path, [0.001] * 50 + [0.01] * 50)
+    assert judged([], curves)["losses"].verdict == "refuted"
+
+
+def test_losses_are_read_beside_their_runs(tmp_path: Path) -> None:
+    curves = tracked(tmp_path, [2.0] * 50 + [0.01] * 50)
+    assert (curves[0].early("loss"), curves[0].late("loss")) == pytest.approx((4.0, 0.02))
     found = judged([], curves)["losses"]
     assert found.verdict == "confirmed", found.why
-    assert "L_v from 2.00 to 0.010" in found.evidence[0].what
+    assert "L_v at the end (0.010)" in found.evidence[1].what
     (tmp_path / "run-0.jsonl").write_text("{}\n")
     with pytest.raises(BadState, match="line 1"):
         losses.read(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import tomllib
 from html.parser import HTMLParser
@@ -208,4 +209,6 @@ def test_forms_of_a_table() -> None:
     assert r"x\|y" in table.markdown()
     assert r"a\_b & \textbf{1} \\" in table.latex()
     assert table.csv() == "learner,x|y\na_b,1\n"
-    assert json.dumps(table.csv())
+    wide = Table("w", "W", [*"abcdefgh"], [[Text("1†")] * 8], records=[{"of": {"lr": 0.1}}])
+    assert wide.latex().count(r"\resizebox") == 1 and r"1$^{\dagger}$" in wide.latex()
+    assert next(csv.DictReader(io.StringIO(wide.csv()))) == {"of": '{"lr": 0.1}'}

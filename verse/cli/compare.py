@@ -118,7 +118,13 @@ def start(engine: str, jobs: int | None, root: str | None, address: str | None) 
         return RayEngine(address, jobs=jobs, root=root)
     from verse.experiments.local_engine import LocalEngine
 
-    return LocalEngine(jobs or len(os.sched_getaffinity(0)), root)
+    return LocalEngine(jobs or processors(), root)
+
+
+def processors() -> int:
+    """Those this process may use, where the system says; otherwise all."""
+    allowed = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:

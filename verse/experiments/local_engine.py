@@ -66,7 +66,7 @@ class LocalEngine:
                     reports.append(report)
                     if report.kind in ("done", "failed"):
                         worker.task = None
-            except (EOFError, ConnectionResetError):
+            except (EOFError, OSError):  # it died, perhaps in the middle of a report
                 reports += self._bury(worker)
         return reports
 

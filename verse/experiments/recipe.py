@@ -142,7 +142,10 @@ def seeds(given: Any) -> list[int]:
     ([0, 1], [7], [10, 11, 12])
     """
     if isinstance(given, str) and (match := re.fullmatch(r"(\d+)\s*-\s*(\d+)", given)):
-        return list(range(int(match[1]), int(match[2]) + 1))
+        first, last = int(match[1]), int(match[2])
+        if first > last:
+            raise BadSetting(f"seeds {given!r}: the first is above the last")
+        return list(range(first, last + 1))
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return list(range(given))
     if isinstance(given, list) and given and all(type(seed) is int for seed in given):

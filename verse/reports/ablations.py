@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from verse import streams
+from verse.experiments.capacity import budget
 from verse.reports import statistics
-from verse.reports.cells import Bench, Key, Results, Sorted, is_verse
-from verse.reports.omega import shown
+from verse.reports.cells import Bench, Key, Results, Sorted, is_verse, words
+from verse.reports.omega import counted, shown
 from verse.reports.statistics import Estimate
 from verse.reports.tables import Table, Text
 
@@ -71,7 +72,7 @@ class Ablation:
         own = [dict(r.run.settings) for r in every]
         fixed = {name: value for name, value in own[0].items()
                  if all(settings.get(name) == value for settings in own)}  # fmt: skip
-        said = ", ".join(f"{name} = {value}" for name, value in fixed.items())
+        said = words(fixed)
         otherwise = f"Otherwise {said}, and defaults." if said else "Otherwise defaults."
         return f"{self.knob.meaning}{otherwise}"
 
@@ -186,6 +187,9 @@ def _rate(key: Key, _: Collection[Key]) -> list[str]:
 
 
 def _capacity(key: Key, _: Collection[Key]) -> list[str]:
+    """A fixed number of samples only: a budget a class grows with the stream."""
+    if "capacity" not in budget(key.conditions.capacity, 1):
+        return []
     return [_base(replace(key, conditions=replace(key.conditions, capacity="")))]
 
 
@@ -239,20 +243,18 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
     conditions = found.conditions(bench)
     settings = {name: _settings_of(found, bench, by) for name, by in main.items()}
     cells: dict[tuple[str, str], dict[str, Results]] = defaultdict(dict)
-    sizes: dict[str, int] = {}
+    sizes: dict[str, set[int]] = defaultdict(set)
     for key, runs in found.cells.items():
         same = replace(key.conditions, capacity=conditions.capacity) == conditions
         if key.bench == bench and same and key.settings == settings.get(key.learner):
             cells[key.learner, key.order][key.conditions.capacity] = runs
-            sizes[key.conditions.capacity] = max(
-                runs[0].capacity, sizes.get(key.conditions.capacity, 0)
-            )
+            sizes[key.conditions.capacity].add(runs[0].capacity)
     places = [(name, order) for order in streams.names() for name in main]
     several = {place: _on_common_seeds(cells[place]) for place in places
                if len(cells.get(place, {})) > 1}  # fmt: skip
     if not several:
         return None
-    capacities = sorted(sizes, key=sizes.__getitem__)
+    capacities = sorted(sizes, key=lambda capacity: max(sizes[capacity]))
     rows, records = [], []
     for (learner, order), by in several.items():
         row = [Text(f"{order}, {shown(learner)}")]
@@ -264,8 +266,11 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
                                 "capacity": capacity, "samples": by[capacity][0].capacity,
                                 "bytes": by[capacity][0].memory_bytes, **e.record})  # fmt: skip
         rows.append(row)
-    head = ["ordering, learner", *(f"{c} ({sizes[c]} samples)" for c in capacities)]
-    note = "Ω_all, mean and 95 % interval; in a row on the seeds that all its figures have."
+    head = ["ordering, learner", *(f"{c} ({counted(sizes[c])} samples)" for c in capacities)]
+    note = (
+        "Ω_all, mean and 95 % interval; in a row on the seeds that all its figures have. Methods "
+        "that store less of a sample hold more samples in as many bytes."
+    )
     return Table(f"budgets-{bench.slug}", f"Memory budgets on {bench.title}", head, rows, note,
                  records)  # fmt: skip
 
@@ -279,7 +284,8 @@ def variants(found: Sorted, bench: Bench) -> Table | None:
     """Learners that ran with several settings or conditions: all of them, main ones first."""
     main, conditions = found.main(bench), found.conditions(bench)
     rows, records = [], []
-    orders = [o for o in streams.names() if any(k.order == o for k in found.cells)]
+    orders = [o for o in streams.names()
+              if any((k.bench, k.order) == (bench, o) for k in found.cells)]  # fmt: skip
     for name, by in main.items():
         settings = _settings_of(found, bench, by)
         groups: dict[str, dict[str, Results]] = defaultdict(dict)
@@ -315,7 +321,8 @@ def variants(found: Sorted, bench: Bench) -> Table | None:
 def _changes(key: Key, conditions: Any, settings: str) -> str:
     """What differs from the main table, in words."""
     base, mine = json.loads(settings), key.values
-    parts = [f"{n} = {v}" for n, v in mine.items() if base.get(n, v) != v or n not in base]
+    changed = {n: v for n, v in mine.items() if base.get(n, v) != v or n not in base}
+    parts = [words(changed)] if changed else []
     for field, value in vars(key.conditions).items():
         if value != vars(conditions)[field]:
             parts.append(f"{field.replace('own_memory', 'memory')} = {value}")

@@ -143,8 +143,8 @@ class Sorted:
         for curve in self.losses:
             run = curve.result.run
             if run.learner == "verse" and {"loss_v", "loss"} <= set(curve.losses):
-                named = ", ".join(f"{name} = {value}" for name, value in run.settings.items())
-                groups[bench_of(curve.result), named or "default settings"].append(curve)
+                named = words(run.settings) or "default settings"
+                groups[bench_of(curve.result), named].append(curve)
         return dict(groups)
 
     def conditions(self, bench: Bench) -> Conditions:
@@ -257,6 +257,15 @@ def _lead(ours: Mapping[int, float], theirs: Mapping[int, float]) -> float:
     """Mean difference over the seeds both have; 0 without any."""
     both = ours.keys() & theirs.keys()
     return sum(ours[seed] - theirs[seed] for seed in both) / len(both) if both else 0.0
+
+
+def words(settings: Mapping[str, Any]) -> str:
+    """Settings as recipes have them.
+
+    >>> words({"clip": None, "lr": 0.03})
+    'clip = none, lr = 0.03'
+    """
+    return ", ".join(f"{n} = {'none' if v is None else v}" for n, v in settings.items())
 
 
 def usual(backbones: Iterable[str]) -> str:

@@ -17,9 +17,8 @@ from verse.reports.cells import (
     fine_tunes,
     is_verse,
     orders_of,
-    usual,
 )
-from verse.reports.omega import MARK, cell_name, competitors, shown
+from verse.reports.omega import MARK, cell_names, competitors, shown
 from verse.reports.statistics import Estimate
 from verse.types import MissingExtra
 
@@ -89,9 +88,10 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), columns))
     note = (
         "Mean over seeds; the band around VERSE is one standard deviation of seeds. In colour: "
-        f"VERSE, its variants and the {len(rivals)} best rivals. VERSE without the virtual step is "
-        "not drawn: it would cover VERSE."
+        f"VERSE, its variants and the {len(rivals)} best rivals."
     )
+    if "verse-no-virtual" in found.main(bench):
+        note += " VERSE without the virtual step is not drawn: it would cover VERSE."
     return Picture(style.save(figure, folder, f"alpha-{bench.slug}"),
                    f"Accuracy over the stream: {bench.title}", note)  # fmt: skip
 
@@ -99,7 +99,7 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
 def _mean_curve(curves: Sequence[Sequence[float]]) -> tuple[statistics.Floats, statistics.Floats]:
     length = min(len(curve) for curve in curves)
     values = np.array([list(curve)[:length] for curve in curves], dtype=np.float64)
-    return values.mean(0), values.std(0)
+    return values.mean(0), values.std(0, ddof=min(1, len(values) - 1))
 
 
 def _steps(runs: Results, by_class: bool) -> list[float]:
@@ -120,7 +120,11 @@ def bars(found: Sorted, bench: Bench, folder: Path) -> Picture:
         axis.set_title(order)
         axis.set_xlabel("μ_all")
         axis.set_xlim(0, 1)
-    note = f"Mean accuracy with its 95 % interval. {MARK}: fine-tunes before it answers (hatched)."
+    note = (
+        "Mean accuracy with its 95 % interval, in order of the means, which stand on unequal "
+        "numbers of seeds: the tables compare on common ones. "
+        f"{MARK}: fine-tunes before it answers (hatched)."
+    )
     return Picture(style.save(figure, folder, f"mu-{bench.slug}"),
                    f"Mean accuracy μ_all: {bench.title}", note)  # fmt: skip
 
@@ -190,13 +194,13 @@ def leads(listed: Sequence[dict[str, Any]], folder: Path) -> Picture | None:
         return None
     names = list(dict.fromkeys(v["learner"] for v in known))
     names.sort(key=lambda name: (name != "verse", name))
-    main = usual(v["backbone"] for v in known)
-    labels = list(dict.fromkeys(cell_name(v, main) for v in known))[::-1]
+    rows = {cell: row for row, cell in enumerate(reversed(cell_names(known)))}
+    labels = list(reversed(cell_names(known).values()))
     figure, axes = style.panels(len(names), 1.3 + 0.24 * len(labels), width=4.4)
     for axis, name in zip(axes, names, strict=True):
         for v in (v for v in known if v["learner"] == name):
             e = Estimate(v["lead_mean"], v["lead_low"], v["lead_high"], v["n"])
-            row, colour = labels.index(cell_name(v, main)), style.VERDICTS[v["verdict"]]
+            row, colour = rows[v["bench"], v["order"]], style.VERDICTS[v["verdict"]]
             _dots(axis, {row: e}, colour, hollow=v["verdict"] in ("tied", "undecided"))
             axis.annotate(v["rival"], (e.mean, row), xytext=(0, 5), textcoords="offset points",
                           ha="center", fontsize=6.5, color="#444444",
@@ -213,7 +217,8 @@ def leads(listed: Sequence[dict[str, Any]], folder: Path) -> Picture | None:
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     note = (
         "Paired difference in Ω_all on common seeds with its 95 % interval; the name above a dot "
-        "is the rival. Right of zero beyond chance: first; left of it: a loss."
+        "is the rival. Left of zero beyond chance: a loss; first is what leads every rival beyond "
+        "chance, not only this one. Every panel has a scale of its own."
     )
     return Picture(style.save(figure, folder, "leads"), "VERSE against the best rival", note)
 

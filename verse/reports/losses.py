@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from verse.experiments.result import Result
 from verse.types import BadState
 
-SHARE = 0.1  # of the stream: what counts as its beginning and its end
+END = 0.1  # the share of a stream that is its end
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The losses of one run at the frames where they were reported.
-
-    ``ends`` gives the mean of a loss over the first and the last tenth of the stream.
-    """
+    """The losses of one run at the frames where they were reported."""
 
     result: Result
     positions: list[int]
     losses: dict[str, list[float]]
 
-    def ends(self, name: str) -> tuple[float, float]:
-        """(at the beginning, at the end); not a number where a loss was not finite."""
-        width = SHARE * self.result.frames
-        pairs = list(zip(self.positions, self.losses[name], strict=True))
-        first = [value for at, value in pairs if at <= width] or [self.losses[name][0]]
-        last = [value for at, value in pairs if at > self.result.frames - width]
-        last = last or [self.losses[name][-1]]
-        return sum(first) / len(first), sum(last) / len(last)
+    def early(self, name: str) -> float:
+        """Mean of a loss over the first half; not a number where a loss was not finite."""
+        half = self.result.frames / 2
+        values = [v for at, v in self._reported(name) if at <= half] or self.losses[name][:1]
+        return sum(values) / len(values)
+
+    def late(self, name: str) -> float:
+        """Mean of a loss over the last tenth; not a number where a loss was not finite."""
+        end = (1 - END) * self.result.frames
+        values = [v for at, v in self._reported(name) if at > end] or self.losses[name][-1:]
+        return sum(values) / len(values)
+
+    def _reported(self, name: str) -> Iterator[tuple[int, float]]:
+        return zip(self.positions, self.losses[name], strict=True)
 
 
 def read(folder: Path) -> list[Curve]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -198,18 +200,23 @@ def counted(numbers: list[int] | set[int]) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def cell_name(record: dict[str, Any], main: str) -> str:
-    """Data set and ordering, and the backbone if it is not the main one."""
-    other = [] if record["backbone"] == main else [record["backbone"]]
-    return " ".join([record["dataset"], *other, record["order"]])
+def cell_names(listed: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """(bench, ordering) → data set and ordering, with what else it takes to tell benches apart."""
+    main = usual(r["backbone"] for r in listed)
+    benches = {}
+    for r in listed:
+        other = "" if r["backbone"] == main else f" {r['backbone']}"
+        benches[r["bench"]] = f"{r['dataset']}{other}"
+    often = Counter(benches.values())
+    full = {slug: slug if often[name] > 1 else name for slug, name in benches.items()}
+    return {(r["bench"], r["order"]): f"{full[r['bench']]} {r['order']}" for r in listed}
 
 
 def overview(listed: list[dict[str, Any]]) -> Table:
     """Learners × (data set, ordering), Ω_all alone, of all data sets and backbones."""
-    columns = list(dict.fromkeys((r["bench"], r["order"]) for r in listed))
-    first = {(r["bench"], r["order"]): r for r in reversed(listed)}
+    columns = cell_names(listed)
     main = usual(r["backbone"] for r in listed)
-    head = ["learner", *(cell_name(first[column], main) for column in columns)]
+    head = ["learner", *columns.values(), "seeds"]
     by = {(r["learner"], r["bench"], r["order"]): r for r in listed}
     rows = []
     names = dict.fromkeys(r["learner"] for r in listed)
@@ -221,10 +228,11 @@ def overview(listed: list[dict[str, Any]]) -> Table:
                 row.append(Text("–"))
             else:
                 row.append(Text(f"{record['mean']:.3f}{_signs(record)}", record["best"]))
-        rows.append(row)
+        rows.append([*row, Text(counted([r["n"] for r in listed if r["learner"] == name]))])
     note = (
-        f"Means over seeds; their intervals are in the tables below. The backbone is {main} where "
-        f"none is named. {BOLD}"
+        "Means over seeds; their intervals are in the tables below. Seeds are not equally hard: "
+        "means over different numbers of them decide nothing, marks are set on common ones. The "
+        f"backbone is {main} where none is named. {BOLD}"
     )
     return Table("omega", "Ω_all of all methods", head, rows, note, listed)
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,28 +67,32 @@ class Section:
 
 def document(found: Sorted) -> dict[str, Any]:
     """What ``verse report --json`` prints: ``omega_all`` is the list of cells."""
-    return _facts(found, omega.records(found), ablations.find(found))
+    facts, _ = _facts(found, omega.records(found), ablations.find(found))
+    return facts
 
 
 def _facts(
     found: Sorted, listed: list[dict[str, Any]], turned: list[ablations.Ablation]
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[claims.Claim]]:
+    """For JSON, and the claims with what pages show of them."""
     judged = verdicts.verdicts(found)
     of_paper = verdicts.of_paper(found)
+    claimed = claims.evaluate(found, judged, of_paper, turned)
     tested = [len(runs) for key, runs in found.cells.items() if not key.bench.validation]
     tried = [len(runs) for key, runs in found.cells.items() if key.bench.validation]
-    return {
+    facts = {
         "omega_all": [record for record in listed if record["mean"] is not None],
         "without_offline": [record for record in listed if record["mean"] is None],
         "verdicts": judged,
         "verdicts_paper": of_paper,
-        "claims": [claim.record() for claim in claims.evaluate(found, judged, of_paper, turned)],
+        "claims": [claim.record() for claim in claimed],
         "ablations": [record for each in turned for record in each.table().records],
         "runs": sum(tested),
         "validation_runs": sum(tried),
         "left_out": found.left_out,
         "digest": digest(found.ids),
     }
+    return facts, claimed
 
 
 def digest(ids: list[str]) -> str:
@@ -104,9 +109,9 @@ def write(found: Sorted, out: Path) -> dict[str, Any]:
     have are removed, other files are not touched.
     """
     listed, turned = omega.records(found), ablations.find(found)
-    facts = _facts(found, listed, turned)
+    facts, claimed = _facts(found, listed, turned)
     with style.drawn():
-        sections = _sections(found, listed, turned, facts, out / "figures")
+        sections = _sections(found, listed, turned, facts, claimed, out / "figures")
     files = []
     for section in sections:
         for table in section.tables:
@@ -139,6 +144,7 @@ def _sections(
     listed: list[dict[str, Any]],
     turned: list[ablations.Ablation],
     facts: dict[str, Any],
+    claimed: list[claims.Claim],
     folder: Path,
 ) -> list[Section]:
     sections = []
@@ -153,13 +159,15 @@ def _sections(
         if facts["verdicts_paper"]:
             first.add(verdicts.paper_table(facts["verdicts_paper"]))
         sections.append(first)
-        judged = claims.evaluate(found, facts["verdicts"], facts["verdicts_paper"], turned)
-        claimed = Section("Claims of the paper", parts=[claims.table(judged)],
-                          folded=[claims.evidence_table(judged)],
+        section = Section("Claims of the paper", parts=[claims.table(claimed)],
+                          folded=[claims.evidence_table(claimed)],
                           fold="The comparisons behind them")  # fmt: skip
-        claimed.add(*figures.losses(found, folder))
-        sections.append(claimed)
-    sections += [_bench(found, bench, listed, folder) for bench in found.benches]
+        section.add(*figures.losses(found, folder))
+        sections.append(section)
+    titles = Counter(bench.title for bench in found.benches)
+    for bench in found.benches:
+        title = bench.title if titles[bench.title] == 1 else f"{bench.title} ({bench.slug})"
+        sections.append(_bench(found, bench, title, listed, folder))
     if turned:
         section = Section("Ablations", "One choice is turned, everything else stays.")
         for each in turned:
@@ -180,9 +188,11 @@ def _sections(
     return sections
 
 
-def _bench(found: Sorted, bench: Bench, listed: list[dict[str, Any]], folder: Path) -> Section:
+def _bench(
+    found: Sorted, bench: Bench, title: str, listed: list[dict[str, Any]], folder: Path
+) -> Section:
     """One data set with one backbone."""
-    section = Section(bench.title)
+    section = Section(title)
     section.add(omega.table(found, bench, listed), gate.table(found, bench))
     for draw in (figures.intervals, figures.curves, figures.bars, ablation_figures.maml):
         section.add(draw(found, bench, folder))

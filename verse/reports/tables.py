@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,9 +15,10 @@ _TEX = {
     "≫": r"$\gg$", "≤": r"$\leq$", "ζ": r"$\zeta$", "θ": r"$\theta$", "Φ": r"$\Phi$",
     "−": "$-$", "–": "--", "✓": r"\checkmark", "✗": r"$\times$", "ᶠ": r"$^{f}$", "…": r"\ldots",
     "β": r"$\beta$", "≥": r"$\geq$", "→": r"$\to$", "·": r"$\cdot$", "<": "$<$", ">": "$>$",
-    "{": r"\{", "}": r"\}",
+    "{": r"\{", "}": r"\}", "†": r"$^{\dagger}$",
 }  # fmt: skip
 
+WIDE = 7  # columns that fit on a page of LaTeX
 _NAME = re.compile(r"^[a-z][\w.-]*(?<!ᶠ)")
 
 
@@ -67,7 +69,7 @@ class Table:
             names = list(dict.fromkeys(name for record in self.records for name in record))
             writer = csv.DictWriter(out, names, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(self.records)
+            writer.writerows({k: _plain(v) for k, v in record.items()} for record in self.records)
         else:
             plain = csv.writer(out, lineterminator="\n")
             plain.writerow(self.head)
@@ -75,7 +77,11 @@ class Table:
         return out.getvalue()
 
     def latex(self) -> str:
-        """As a ``table`` with booktabs rules."""
+        """As a ``table`` with booktabs rules; one that is wide is made as small as a line is long.
+
+        It needs the packages amssymb, booktabs and graphicx.
+        """
+        wide = not self.prose and len(self.head) > WIDE
         body = [
             " & ".join(rf"\textbf{{{tex(c.text)}}}" if c.bold else tex(c.text) for c in row)
             for row in self.rows
@@ -85,13 +91,14 @@ class Table:
             r"\centering",
             rf"\caption{{{tex(self.title)}. {tex(self.note)}}}",
             rf"\label{{tab:{self.name}}}",
+            *([r"\resizebox{\linewidth}{!}{%"] if wide else []),
             rf"\begin{{tabular}}{{{self._columns()}}}",
             r"\toprule",
             " & ".join(tex(cell) for cell in self.head) + r" \\",
             r"\midrule",
             *(row + r" \\" for row in body),
             r"\bottomrule",
-            r"\end{tabular}",
+            r"\end{tabular}" + ("}" if wide else ""),
             r"\end{table}",
         ]
         return "\n".join(lines) + "\n"
@@ -100,6 +107,11 @@ class Table:
         if not self.prose:
             return "l" + "r" * (len(self.head) - 1)
         return rf"p{{{0.9 / len(self.head):.2f}\linewidth}}" * len(self.head)
+
+
+def _plain(value: Any) -> Any:
+    """What a program reads in one field: several values as JSON."""
+    return json.dumps(value) if isinstance(value, dict | list) else value
 
 
 def _line(cells: list[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from verse.experiments.result import Result
 from verse.experiments.run import Run
 from verse.reports.ablations import place
-from verse.reports.cells import Bench, Key, Results, Sorted
+from verse.reports.cells import Bench, Key, Results, Sorted, words
 from verse.reports.tables import Table, Text
 from verse.types import BadState
 
@@ -102,7 +102,7 @@ def table(found: Sorted, bench: Bench) -> Table:
     for key, runs in sorted(found.cells.items(), key=_least):
         if key.bench == bench:
             mean = sum(run.mu_all for run in runs) / len(runs)
-            explicit = ", ".join(f"{n} = {v}" for n, v in runs[0].run.settings.items())
+            explicit = words(runs[0].run.settings)
             other = "" if runs[0].run.batchnorm == "frozen" else " batchnorm = train"
             label = f"{key.order}: {explicit or 'defaults'}{other}"
             groups.setdefault(key.learner, []).append(

@@ -13,7 +13,7 @@ from verse.reports.tables import Table, Text, signed
 BEST = "the best rival"
 OF_PAPER = "the best rival that the paper compares"
 HEAD = ["learner", "data set", "ordering", "verdict", "best rival", "lead", "95 % interval",
-        "seeds", "p (Holm)", "backbone"]  # fmt: skip
+        "seeds", "t-test p (Holm)", "backbone"]  # fmt: skip
 
 
 def verdicts(
@@ -72,9 +72,9 @@ def _verdict(
     sure = {rival: lead for rival, lead in known.items() if lead.enough}
     if not found:
         return None
-    among = sure or known
-    rival = min(among, key=lambda r: among[r].mean) if among else next(iter(found))
-    lead = among.get(rival)
+    compared = sure or known
+    rival = min(compared, key=lambda r: compared[r].mean) if compared else next(iter(found))
+    lead = compared.get(rival)
     verdict = "undecided"
     if lead is not None and lead.enough:
         open_ = [r for r, other in sure.items() if not other.low > 0]
@@ -133,9 +133,10 @@ def table(listed: list[dict[str, Any]]) -> Table:
         "is no variant of VERSE: the one over which the lead is smallest on the seeds both have. "
         "First: the paired interval of the lead excludes zero, for this rival and all others; "
         "loss: it excludes zero on the other side; tied: neither; undecided: fewer than "
-        f"{ENOUGH} seeds in common with some rival. p: paired t-test over seeds, corrected by Holm "
-        "over all cells of the learner (other backbones and rendered data by themselves); unlike "
-        "the interval it takes the test videos as given."
+        f"{ENOUGH} seeds in common with some rival. The interval decides. p, beside it, is of a "
+        "paired t-test over seeds, corrected by Holm over all cells of the learner (other "
+        "backbones and rendered data by themselves), and takes the test videos as given; with few "
+        "seeds a loss may have a p above 0.05."
     )
     return Table("verdicts", f"VERSE against {BEST}", HEAD, _rows(listed), note, listed)
 
