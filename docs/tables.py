@@ -129,7 +129,7 @@ def seeds_table(folder: str) -> str:
                 str(len(found)),
             ]
         )
-    head = ["backbone", "learner", "μ_all", "final", "Ω_all", "Offline, mean", "refused", "seeds"]
+    head = ["backbone", "learner", "μ_all (lowest–highest)", "final", "Ω_all", "Offline, mean", "refused", "seeds"]
     return table(head, rows)
 
 
