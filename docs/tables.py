@@ -129,7 +129,8 @@ def seeds_table(folder: str) -> str:
                 str(len(found)),
             ]
         )
-    head = ["backbone", "learner", "μ_all (lowest–highest)", "final", "Ω_all", "Offline, mean", "refused", "seeds"]
+    range_ = "μ_all (lowest–highest)"
+    head = ["backbone", "learner", range_, "final", "Ω_all", "Offline, mean", "refused", "seeds"]
     return table(head, rows)
 
 
