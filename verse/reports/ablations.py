@@ -243,17 +243,19 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
     conditions = found.conditions(bench)
     settings = {name: _settings_of(found, bench, by) for name, by in main.items()}
     cells: dict[tuple[str, str], dict[str, Results]] = defaultdict(dict)
-    sizes: dict[str, set[int]] = defaultdict(set)
     for key, runs in found.cells.items():
         same = replace(key.conditions, capacity=conditions.capacity) == conditions
         if key.bench == bench and same and key.settings == settings.get(key.learner):
             cells[key.learner, key.order][key.conditions.capacity] = runs
-            sizes[key.conditions.capacity].add(runs[0].capacity)
     places = [(name, order) for order in streams.names() for name in main]
     several = {place: _on_common_seeds(cells[place]) for place in places
                if len(cells.get(place, {})) > 1}  # fmt: skip
     if not several:
         return None
+    sizes: dict[str, set[int]] = defaultdict(set)
+    for by in several.values():
+        for capacity, runs in by.items():
+            sizes[capacity].add(runs[0].capacity)
     capacities = sorted(sizes, key=lambda capacity: max(sizes[capacity]))
     rows, records = [], []
     for (learner, order), by in several.items():
@@ -266,7 +268,8 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
                                 "capacity": capacity, "samples": by[capacity][0].capacity,
                                 "bytes": by[capacity][0].memory_bytes, **e.record})  # fmt: skip
         rows.append(row)
-    head = ["ordering, learner", *(f"{c} ({counted(sizes[c])} samples)" for c in capacities)]
+    held = {c: counted(sizes[c] - {0} or {0}) for c in capacities}  # some store no samples
+    head = ["ordering, learner", *(f"{c} ({held[c]} samples)" for c in capacities)]
     note = (
         "Ω_all, mean and 95 % interval; in a row on the seeds that all its figures have. Methods "
         "that store less of a sample hold more samples in as many bytes."
