@@ -194,8 +194,9 @@ def leads(listed: Sequence[dict[str, Any]], folder: Path) -> Picture | None:
         return None
     names = list(dict.fromkeys(v["learner"] for v in known))
     names.sort(key=lambda name: (name != "verse", name))
-    rows = {cell: row for row, cell in enumerate(reversed(cell_names(known)))}
-    labels = list(reversed(cell_names(known).values()))
+    cells = cell_names(known)
+    rows = {cell: row for row, cell in enumerate(reversed(cells))}
+    labels = list(reversed(cells.values()))
     figure, axes = style.panels(len(names), 1.3 + 0.24 * len(labels), width=4.4)
     for axis, name in zip(axes, names, strict=True):
         for v in (v for v in known if v["learner"] == name):
