@@ -2,51 +2,76 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+# What is installed, each into the same .venv: enough for the demo and the page; the documentation
+# site; everything, which tests need.
+LIGHT := $(VENV)/.light
+DOCS := $(VENV)/.docs
+ALL := $(VENV)/.all
 # Two workers with one thread each are faster than one with two, and results stay the same.
 WORKERS ?= 2
 PYTEST_ARGS ?=
 
-.PHONY: setup demo test lint bench docs build clean
+.PHONY: setup demo test test-numbers lint bench docs build clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help:
 	@echo "make setup   create $(VENV) with everything the commands need"
-	@echo "make demo    teach three learners a small world and compare them (demo/index.html)"
+	@echo "make demo    show a small world to four learners, a minute (demo/index.html)"
 	@echo "make test    run all tests        (WORKERS=2 PYTEST_ARGS='tests/test_x.py -k name')"
+	@echo "make test-numbers  the tests of numbers without this processor's vector instructions"
 	@echo "make lint    style, types and import layers"
 	@echo "make bench   measure speed"
 	@echo "make docs    build the documentation into site/"
 	@echo "make build   build wheel and sdist into dist/"
 
-setup: $(STAMP)
+setup: $(ALL)
 
 # Exact versions come from constraints.txt, torch's among them, so that nothing picks another one.
-$(STAMP): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[all,docs,dev]'
-	touch $@
+INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
+	echo "Installing into $(VENV) …"; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-demo: $(STAMP)
-	$(BIN)/python demo.py
+$(LIGHT): pyproject.toml constraints.txt
+	@$(INSTALL) -e '.[report,serve]'
+	@touch $@
 
-test: $(STAMP)
+$(DOCS): pyproject.toml constraints.txt
+	@$(INSTALL) -e '.[docs]'
+	@touch $@
+
+$(ALL): pyproject.toml constraints.txt
+	@$(INSTALL) -e '.[all,docs,dev]'
+	@touch $@ $(LIGHT) $(DOCS)
+
+demo: $(LIGHT)
+	@$(BIN)/python demo.py
+
+test: $(ALL)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-lint: $(STAMP)
+# What is computed must not depend on the processor beyond the last bits: the tests of numbers once
+# more, without the vector instructions that this machine may have (NUMBERS=avx2: with AVX2 alone).
+NUMBERS ?= default
+test-numbers: $(ALL)
+	OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=$(NUMBERS) ONEDNN_MAX_CPU_ISA=AVX2 \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" $(PYTEST_ARGS) \
+	tests/kernels tests/network tests/memory tests/learners tests/test_evaluate.py \
+	tests/test_metrics.py tests/test_classifier.py
+
+lint: $(ALL)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP)
+bench: $(LIGHT)
 	$(BIN)/verse bench
 
-docs: $(STAMP)
+docs: $(DOCS)
 	$(BIN)/mkdocs build --strict
 
-build: $(STAMP)
+build: $(ALL)
 	$(BIN)/python -m build
 
 clean:

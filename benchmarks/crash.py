@@ -31,7 +31,7 @@ from verse import StreamClassifier, backbones
 from verse.backbones import Backbone
 from verse.serve.app import create_app
 from verse.serve.client import Client, ServiceError
-from verse.serve.security import Limits
+from verse.serve.limits import Limits
 from verse.serve.session import Session
 
 PICTURES, CLIENTS = 40, 4

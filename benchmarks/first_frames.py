@@ -29,7 +29,7 @@ def main() -> None:
     np.random.default_rng(0).shuffle(pairs)
     print("| learner | " + " | ".join(f"{k} frames" for k in FRAMES) + " |")
     print("|---|" + "---|" * len(FRAMES))
-    for name in sys.argv[1:] or ("verse", "verse-lda", "tinyer", "slda"):
+    for name in sys.argv[1:] or ("verse", "verse-joint", "tinyer", "slda"):
         row = []
         for k in FRAMES:
             right = []

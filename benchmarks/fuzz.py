@@ -180,11 +180,11 @@ def main() -> None:
 
     import verse
     from verse.serve.app import create_app
-    from verse.serve.quiet import quiet
-    from verse.serve.security import Limits
+    from verse.serve.limits import Limits
+    from verse.serve.logs import silence_senders
     from verse.serve.session import Session
 
-    quiet()
+    silence_senders()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--examples", type=int, default=100)

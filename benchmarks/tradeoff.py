@@ -15,10 +15,11 @@ import statistics
 import sys
 from pathlib import Path
 
-from frame import classifier_with_memory, pictures
-from timing import alternate
-
 from verse import backbones
+from verse.backbones import Backbone
+from verse.benchmarks.cases import CLASSES, STORED, pictures
+from verse.benchmarks.timing import alternate
+from verse.classifier import StreamClassifier
 from verse.experiments.result import Result
 from verse.experiments.store import Store
 
@@ -38,6 +39,14 @@ def accuracies(folder: Path) -> dict[str, dict[str, list[float]]]:
 
 def _mu(result: Result) -> float:
     return float(result.summary()["mu_all"])
+
+
+def classifier_with_memory(backbone: Backbone, files: list[bytes]) -> StreamClassifier:
+    classifier = StreamClassifier(backbone=backbone, learner="verse", capacity=2 * STORED)
+    Z = classifier.features(files)
+    for t in range(STORED):
+        classifier.learn_feature(Z[t % len(Z)], t % CLASSES)
+    return classifier
 
 
 def frames_per_second() -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Writes the pages that follow from the code: ``python docs/generate.py``; a test compares them.
 
 docs/reference/cli.md, docs/learners/index.md, the table of settings on each learner's page, and a
-page of docs/reference/ for each public module.
+page of docs/reference/ for each public module; and the drawing of docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -9,20 +9,26 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
 import click
-from blocks import filled, table
 
 import verse
 from verse import learners
 from verse.cli import main
 from verse.cli.list import assumptions, first_line, short
-from verse.learners.allowed import kinds, listed, rule
+from verse.settings import kinds, listed, rule
 
 DOCS = Path(__file__).parent
+sys.path[:0] = [str(DOCS.parent), str(DOCS)]  # for the folder paper and the script beside
+
+from drawing import svg  # noqa: E402
+
+from paper.blocks import filled, table  # noqa: E402
+
 NOTE = "<!-- Written by docs/generate.py from the code: do not edit. -->\n"
 WITHOUT_ALL = ("kernels", "reports", "serve")  # packages whose files are the unit
 
@@ -37,6 +43,7 @@ def pages() -> dict[str, str]:
         **{f"learners/{name}.md": learner_page(name) for name in learners.names()},
         "reference/index.md": overview(modules),
         **reference,
+        "images/architecture.svg": svg(),
     }
 
 
@@ -62,7 +69,8 @@ def command_line() -> str:
 def one_command(command: click.Command, context: click.Context) -> Iterator[str]:
     """The section of one command."""
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    yield f"## verse {command.name}\n"
+    inside = context.parent is not None and context.parent.parent is not None
+    yield f"{'###' if inside else '##'} {context.command_path}\n"
     yield f"```text\n{usage}\n```\n"
     yield markdown(command.help or "") + "\n"
     records = [
@@ -71,6 +79,9 @@ def one_command(command: click.Command, context: click.Context) -> Iterator[str]
         if (record := parameter.get_help_record(context)) is not None
     ]
     yield table(("option", "does"), [(f"`{option}`", does) for option, does in records if does])
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from one_command(inner, click.Context(inner, context, info_name=name))
 
 
 def markdown(text: str) -> str:
@@ -91,14 +102,13 @@ needs, or a variant of this project; the page says which and why.
 
 ## Which one to take
 
-- **To teach a device**: [verse-lda](verse-lda.md), what `verse serve` and `StreamClassifier` take
-  by themselves. It knows a class after a few frames, in any order, and one choice of settings
-  did well on three unlike data sets.
-- **Where memory or time is scarce, or no sample may be kept**: [slda-quarters](slda-quarters.md),
-  the statistics of verse-lda alone, or [slda](slda.md). A step takes less than a millisecond,
-  and on [the data measured here](../results/index.md) nothing that replays samples is ahead of
-  them: slda-quarters where it matters where in the picture something is, slda where it does not.
-  They cannot learn more than their fixed features show.
+- **To teach a device**: [verse-joint](verse-joint.md), what `verse serve` and `StreamClassifier`
+  take by themselves. It knows a class after a few frames, in any order, and one choice of settings
+  did well on five unlike data sets.
+- **Where memory or time is scarce, or no sample may be kept**: [slda](slda.md), with
+  `features=grid` where it matters where in the picture something is. A step takes less than a
+  millisecond, and on [the data measured here](../results/index.md) nothing that replays samples is
+  ahead of such statistics. They cannot learn more than their fixed features show.
 - **To compare with the paper**: [verse](verse.md) as published, its rivals
   [tinyer-c48](tinyer-c48.md) and [tinyer-2step](tinyer-2step.md) of equal cost, and
   [fine-tune](fine-tune.md) and [offline](offline.md) as bounds.
@@ -190,7 +200,7 @@ single files. Everything loads on first use: `import verse` alone takes millisec
 
 ::: verse
     options:
-      members: [StreamClassifier, open]
+      members: [Configuration, StreamClassifier, open]
       show_root_heading: false
       show_root_toc_entry: false
       heading_level: 2

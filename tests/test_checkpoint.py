@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from verse import checkpoint
+from verse import checkpoint, paths
 from verse.types import BadState
 
 TENSORS = {
@@ -75,7 +75,7 @@ def test_missing_file() -> None:
 
 def test_failed_write_leaves_the_old_file(file, monkeypatch) -> None:
     before = file.read_bytes()
-    monkeypatch.setattr(checkpoint.os, "fsync", lambda _: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr(paths.os, "fsync", lambda _: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
         checkpoint.write(file, TENSORS, {})
     assert file.read_bytes() == before

@@ -101,10 +101,10 @@ def test_refused_sample_takes_its_new_class_back(monkeypatch) -> None:
     classifier.learn_one(np.ones(6), "a")
     before = state_of(classifier)
 
-    def refuse(gradient, clip):
+    def refuse(values):
         raise Refused("made to refuse")
 
-    monkeypatch.setattr(classifier.learner, "clip_scale", refuse)
+    monkeypatch.setattr(classifier.learner, "require_finite", refuse)
     with pytest.raises(Refused):
         classifier.learn_one(np.ones(6), "b")
     assert classifier.classes == ["a"] and same(before, state_of(classifier))
@@ -140,7 +140,7 @@ def test_before_learning() -> None:
 
 
 def test_forget_rename_merge() -> None:
-    classifier = vectors(seed=1)
+    classifier = vectors(seed=1, per_class=20)
     for t in range(60):
         label = "abc"[t % 3]
         classifier.learn_one(np.eye(6)[t % 3] * 4, label)
@@ -159,11 +159,22 @@ def test_forget_rename_merge() -> None:
             call()
 
 
-def test_memory_default_is_bounded() -> None:
-    classifier = vectors(per_class=3)
+@pytest.mark.parametrize("budget", [{"per_class": 3}, {"capacity": "3 per class"}, {"capacity": 12},
+                                    {"capacity": "400B"}])  # fmt: skip
+def test_memory_is_bounded(budget: dict, tmp_path) -> None:
+    classifier = vectors(**budget)
     for t in range(50):
         classifier.learn_one(np.random.default_rng(t).normal(size=6), f"class {t % 4}")
-    assert sum(classifier.remembered().values()) == 12
+    assert sum(classifier.remembered().values()) == 12  # of 32 bytes each
+    classifier.save(tmp_path / "saved")
+    assert StreamClassifier.load(tmp_path / "saved", backbone=backbones.identity(6)).spec() == (
+        classifier.spec()
+    )
+
+
+def test_the_default_budget_is_in_bytes() -> None:
+    spec = vectors().spec()
+    assert (spec["capacity"], spec["per_class"], spec["byte_limit"]) == (None, None, 32_000_000)
 
 
 @pytest.mark.parametrize("stop", [0, 1, 17, 29])
@@ -230,7 +241,7 @@ def test_another_normalisation_warns(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("learner", "setting", "function"),
     [
-        ("verse-lda", "lam", learners.VERSELDA.__init__),
+        ("verse-joint", "lam", learners.VERSEJoint.__init__),
         ("gdumb", "passes", learners.GDumb.__init__),
         ("verse-no-virtual", "beta", learners.get("verse-no-virtual").make),
         ("tinyer-c48", "lr", learners.get("tinyer-c48").make),
@@ -317,3 +328,61 @@ def test_overlap_changes_nothing_but_time() -> None:
     with pytest.raises(BadImage):
         classifier.learn_many([Z[0], Z[1], "no feature", Z[2]], [0, 1, 0, 1], overlap=True)
     assert classifier.samples == 2
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_feature_without_an_answer(value) -> None:
+    classifier = vectors()
+    classifier.learn_one(np.ones(6), "a")
+    with pytest.raises(BadImage, match="NaN or infinite"):
+        classifier.predict_feature(torch.tensor([1.0, 2, 3, 4, 5, value]))
+    assert classifier.predict_feature(torch.full((6,), 3e38)).label == "a"  # only its sum is not
+
+
+def test_saving_into_a_folder_that_is_not_there(tmp_path) -> None:
+    with pytest.raises(BadSetting, match=r"there is no folder .*missing: make it first"):
+        vectors().save(tmp_path / "missing" / "c.verse")
+    with pytest.raises(BadSetting, match="cannot write"):
+        vectors().save(tmp_path)  # a folder
+
+
+def test_what_is_printed_says_what_it_is() -> None:
+    classifier = vectors(learner="derpp", capacity=5)
+    for t in range(8):
+        classifier.learn_one(np.eye(6)[t % 3], "abc"[t % 3])
+    assert repr(classifier) == (
+        "<StreamClassifier derpp on identity at fc: 3 classes, 8 samples, 5 in memory>"
+    )
+    assert repr(classifier.backbone).startswith("<Backbone identity at fc: features 6, key ")
+    assert repr(classifier.learner.memory) == "<ClassBalanced: 5 of at most 5 samples, float32>"
+    assert repr(classifier.learner).startswith("<DER: 3 classes, 8 samples, <Class")
+    answer = repr(classifier.predict(np.eye(6)[0]))
+    assert answer.startswith("Prediction('a', confidence=0.") and answer.endswith("3 classes)")
+
+
+def test_a_file_does_not_choose_code(tmp_path, monkeypatch) -> None:
+    """A learner of your own comes from the person at the keyboard alone."""
+    (tmp_path / "planted.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "c.verse"
+    before = vectors(learner="verse")
+    before.learn_one(np.ones(6), "a")
+    for name in ("planted.Learner", "verse.learners.VERSE"):
+        checkpoint.write(file, before.learner.state(), before.spec() | {"learner": name})
+        with pytest.raises(BadState, match="name it again"):
+            StreamClassifier.load(file, backbone=backbones.identity((6,)))
+    named = StreamClassifier.load(
+        file, backbone=backbones.identity((6,)), learner="verse.learners.VERSE"
+    )
+    assert same(state_of(named), state_of(before))
+
+
+@pytest.mark.parametrize(
+    "change", [{"known": 3}, {"known": [["a"]]}, {"known": {"a": "b"}}, {"settings": "x"}], ids=str
+)
+def test_a_damaged_document_is_told(tmp_path, change) -> None:
+    file = tmp_path / "c.verse"
+    before = vectors()
+    checkpoint.write(file, before.learner.state(), before.spec() | change)
+    with pytest.raises(BadState, match="damaged"):
+        StreamClassifier.load(file, backbone=backbones.identity((6,)))

@@ -109,7 +109,7 @@ def test_a_fit_that_diverges_does_not_end_the_stream(learner: Learner) -> None:
 
 def test_what_is_no_sum_of_a_stream_is_told() -> None:
     for wrong in ({}, SoFar().document() | {"tested": [{"after": 3}]}):
-        with pytest.raises(BadState, match="not the sum of a stream"):
+        with pytest.raises(BadState, match="the saved progress of this stream is damaged"):
             SoFar.load(wrong)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import stat
 import threading
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,15 @@ def probabilities(path: Path, inputs: np.ndarray) -> tuple[list[Any], np.ndarray
     ready, metadata = session(path)
     (p,) = ready.run(["probabilities"], {"input": inputs})
     return json.loads(metadata["labels"]), p
+
+
+def test_the_file_has_ordinary_permissions(tmp_path) -> None:
+    before = os.umask(0o027)
+    try:
+        file = taught("verse").export(tmp_path / "model.onnx")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
 def taught(learner: str) -> StreamClassifier:
@@ -96,7 +107,7 @@ def test_images_through_the_real_networks(backbone: str, tmp_path: Path) -> None
         assert dict(zip(labels, row.tolist(), strict=True)) == pytest.approx(expected, abs=2e-4)
     assert metadata["backbone"] == backbone and metadata["samples"] == "6"
     assert metadata["key"] == classifier.backbone.key
-    assert metadata["learner"] == classifier.learner_name == "verse-lda"
+    assert metadata["learner"] == classifier.learner_name == "verse-joint"
 
 
 def test_forgotten_classes_have_no_column(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_the_limit_holds_for_every_form(monkeypatch: pytest.MonkeyPatch) -> None
         (np.zeros((4, 4, 3), complex), "complex"),
         (np.array([["a"]]), "type"),
         (b"", "empty"),
-        (b"certainly not an image", "known format"),
+        (b"certainly not an image", "the file is not a supported image"),
         (None, "NoneType"),
         ([[1, 2], [3, 4]], "list"),
         ("no/such/file.png", "no such file"),
@@ -227,7 +227,7 @@ def test_bad_paths(tmp_path: Path) -> None:
         rgb(tmp_path)
     text = tmp_path / "a.jpg"
     text.write_text("hello")
-    with pytest.raises(BadImage, match=r"a\.jpg is not an image"):
+    with pytest.raises(BadImage, match=r"a\.jpg is not a supported image"):
         rgb(text)
     if sys.platform != "win32":
         os.mkfifo(tmp_path / "pipe")

@@ -23,13 +23,6 @@ def test_omega_by_hand_and_unclipped():
     assert metrics.omega_all([1.0], [0.5]) == 2.0
 
 
-def test_omega_of_runs_averages_ratios_not_accuracies():
-    runs = [([0.5, 0.5], [1.0, 1.0]), ([0.4, 0.4], [0.4, 0.4])]
-    assert metrics.omega_all_of_runs(runs) == pytest.approx(0.75)  # not 0.45 / 0.7
-    with pytest.raises(BadData):
-        metrics.omega_all_of_runs([])
-
-
 def test_misaligned_events_raise():
     with pytest.raises(BadData, match="2 test events of the learner and 3 of Offline"):
         metrics.omega_all([0.5, 0.5], [1.0, 1.0, 1.0])
@@ -127,3 +120,13 @@ def test_bootstrap_refuses():
         metrics.bootstrap([1, 0], [1, 0])
     with pytest.raises(BadSetting):
         metrics.bootstrap([1], [1], level=1.0)
+
+
+def test_calibration_error_is_what_confidence_promises_too_much_or_too_little() -> None:
+    assert metrics.calibration_error([0.75] * 4, [True, True, True, False]) == pytest.approx(0)
+    assert metrics.calibration_error([1.0] * 4, [True, True, False, False]) == pytest.approx(0.5)
+    # too sure in one bin does not make up for too modest in another
+    assert metrics.calibration_error([1.0, 0.2], [False, True]) == pytest.approx(0.9)
+    for bad in (([0.5], []), ([], []), ([1.5], [True])):
+        with pytest.raises(BadData):
+            metrics.calibration_error(*bad)

@@ -9,10 +9,11 @@ import io
 import os
 import pkgutil
 import re
+import resource
 import subprocess
 import sys
 import tarfile
-import time
+import tomllib
 import typing
 import zipfile
 from collections.abc import Iterator
@@ -25,9 +26,9 @@ import torch
 from PIL import Image
 
 import verse
-from verse.backbones.plastic import Head, Plastic
-from verse.cli.extras import EXTRAS
-from verse.types import VerseError
+from verse.extras import APART, EXTRAS
+from verse.network import Head, Plastic
+from verse.types import DISTRIBUTION
 
 HEAVY = ("torch", "numpy", "onnxruntime", "rich", "PIL", "fastapi", "matplotlib", "ray")
 
@@ -47,15 +48,17 @@ def test_import_is_light(module: str) -> None:
 
 
 def test_help_is_instant() -> None:
-    def seconds() -> float:
-        start = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "verse.cli", "--help"], check=True, capture_output=True
-        )
-        return time.perf_counter() - start
+    """Hardly more than click alone takes, whatever the machine and whoever else is at work."""
 
-    seconds()  # writes the bytecode
-    assert min(seconds() for _ in range(5)) < 0.3
+    def seconds(*arguments: str) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    seconds("-m", "verse.cli", "--help")  # writes the bytecode
+    shown = min(seconds("-m", "verse.cli", "--help") for _ in range(5))
+    assert shown < 2.5 * min(seconds("-c", "import click") for _ in range(5))
 
 
 def test_help_of_the_group_imports_nothing_heavy() -> None:
@@ -116,10 +119,6 @@ def test_every_public_class_shows_how_it_is_used() -> None:
     assert unshown == set()
 
 
-def test_errors_are_told_apart_from_faults() -> None:
-    assert issubclass(VerseError, ValueError)
-
-
 def python_examples(page: Path) -> list[str]:
     """The Python blocks of a page."""
     return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
@@ -141,10 +140,12 @@ def test_the_examples_of_the_readme_run(root: Path, photos: Path) -> None:
     examples = python_examples(root / "README.md")
     assert examples
     out = io.StringIO()
+    names: dict[str, Any] = {"__name__": "readme"}  # a later example goes on with the first
     with contextlib.redirect_stdout(out):
         for example in examples:
-            exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
-    assert "mug" in out.getvalue()
+            exec(compile(example, "README.md", "exec"), names)
+    assert out.getvalue().startswith("mug\n")
+    assert names["answer"].nearest == "mug"
 
 
 def test_the_examples_for_contributors_work(root: Path) -> None:
@@ -181,7 +182,7 @@ def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFi
         check=True,
         capture_output=True,
     )
-    return zipfile.ZipFile(next(out.glob("verse-*.whl")))
+    return zipfile.ZipFile(next(out.glob("verse_stream-*.whl")))
 
 
 CORE_ALONE = """
@@ -241,11 +242,6 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(
         for path in (root / "verse").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    wanted |= {
-        f"verse/{path.relative_to(root).as_posix()}"
-        for path in (root / "benchmarks").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
     assert "verse/py.typed" in inside
     assert inside == wanted
 
@@ -258,7 +254,7 @@ def test_the_sdist_holds_what_a_build_and_the_tests_need(root: Path, tmp_path: P
         check=True,
         capture_output=True,
     )
-    with tarfile.open(next(tmp_path.glob("verse-*.tar.gz"))) as archive:
+    with tarfile.open(next(tmp_path.glob("verse_stream-*.tar.gz"))) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     for folder in ("verse", "tests", "benchmarks", "recipes", "docs"):
         wanted = {
@@ -281,3 +277,22 @@ def test_the_wheel_asks_for_the_core_only(wheel: zipfile.ZipFile) -> None:
     assert {"torch", "numpy", "pillow", "safetensors", "onnxruntime"} <= required
     assert not required & {"fastapi", "matplotlib", "ray", "river", "scikit-learn"}
     assert any(name.endswith("licenses/LICENSE") for name in wheel.namelist())
+
+
+def test_no_hint_installs_the_package_of_a_stranger(root: Path) -> None:
+    """``verse`` on the package index is another project: ours has a name of its own."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == DISTRIBUTION != "verse"
+    together = ",".join(extra for extra in EXTRAS if extra not in APART)
+    assert project["optional-dependencies"]["all"] == [f"{DISTRIBUTION}[{together}]"]
+    named = re.compile(r"verse\[\w|pip install (-U |--upgrade )?['\"]?verse(?!-stream)\b")
+    pages = [*root.glob("*.md"), *root.glob("*.py"), root / "Makefile", root / "pyproject.toml"]
+    for folder in ("verse", "docs", "recipes", "benchmarks"):
+        pages += [p for p in (root / folder).rglob("*") if p.suffix in (".py", ".md", ".toml")]
+    wrong = [
+        f"{page.relative_to(root)}: {line.strip()}"
+        for page in pages
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if named.search(line) and 'verse["' not in line
+    ]
+    assert wrong == []

@@ -271,7 +271,7 @@ def test_images_and_videos_together_and_a_bad_one(taught: Path, film: Path, tmp_
     code, out, _ = run("predict", taught, tmp_path / "g.png", film, tmp_path / "bad.mp4", "--json")
     told = json.loads(out)
     assert code == 2
-    assert told[0]["label"] == "green" and len(told[1]["spans"]) == 3
+    assert told[0]["nearest"] == "green" and len(told[1]["spans"]) == 3
     assert "cannot be opened" in told[2]["error"]
     code, out, err = run("predict", taught, tmp_path / "g.png", film, tmp_path / "bad.mp4")
     assert (

@@ -11,28 +11,41 @@ True
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from verse.classifier import StreamClassifier
+    from verse.configuration import Configuration
     from verse.durable import open
+    from verse.portable import merge
+
+# Threads that wait must sleep, not spin: on a busy machine spinning takes the core from the thread
+# that is waited for (a step of a millisecond then takes twenty). OpenMP reads it when torch loads.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = "0.1.0"
 
-__all__ = ["StreamClassifier", "open", "__version__"]
+__all__ = ["Configuration", "StreamClassifier", "merge", "open", "__version__"]
 
 _NAMES = {
+    "Configuration": "verse.configuration",
     "StreamClassifier": "verse.classifier",
+    "merge": "verse.portable",
     "open": "verse.durable",
 }
 _MODULES = frozenset(
     {
         "backbones",
+        "benchmarks",
+        "build",
         "checkpoint",
         "checks",
         "classifier",
         "compat",
+        "configuration",
         "datasets",
+        "doctor",
         "durable",
         "evaluate",
         "experiments",
@@ -41,16 +54,24 @@ _MODULES = frozenset(
         "features",
         "images",
         "kernels",
+        "labels",
         "learners",
         "memory",
         "metrics",
+        "network",
+        "paths",
+        "portable",
         "realtime",
         "reports",
         "serve",
+        "settings",
+        "stateful",
         "streams",
+        "suggestions",
         "trackers",
         "types",
         "video",
+        "watch",
     }
 )
 

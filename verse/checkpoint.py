@@ -11,7 +11,6 @@ import functools
 import hashlib
 import importlib.metadata
 import json
-import os
 import platform
 import struct
 from pathlib import Path
@@ -23,33 +22,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from verse.paths import write_atomic
 from verse.types import BadState
 
 FORMAT = 1
-
-
-def write_atomic(path: Path, content: bytes) -> None:
-    """Write, flush to the disk, rename, flush the folder: all or nothing."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    flush_folder(path.parent)
-
-
-def flush_folder(path: Path) -> None:
-    """Make names in a folder durable: new, renamed or removed files."""
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def circumstances() -> dict[str, str]:
@@ -111,7 +87,13 @@ def from_bytes(content: bytes, origin: str) -> tuple[dict[str, Tensor], dict[str
         text, checksum = metadata["verse"], metadata["sha256"]
         document: dict[str, Any] = json.loads(text)
         version = int(document["format"])
-    except (SafetensorError, struct.error, KeyError, ValueError) as error:
+        if not isinstance(document["spec"], dict):
+            raise ValueError("it says nothing of what it holds")
+        noted = document["circumstances"]
+        if not isinstance(noted, dict) or not all(isinstance(v, str) for v in noted.values()):
+            raise ValueError("it does not say where it was made")
+    except (SafetensorError, struct.error, ArithmeticError, LookupError, TypeError, ValueError,
+            RecursionError) as error:  # fmt: skip
         raise BadState(f"{origin} is damaged, cut short or no verse checkpoint: {error}") from error
     if version > FORMAT:
         raise BadState(

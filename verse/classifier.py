@@ -2,70 +2,58 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from numbers import Integral
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
+import torch
 from torch import Tensor
 
-from verse import backbones, checkpoint, export, learners, memory
+from verse import build, checkpoint, export
 from verse.backbones import Backbone
+from verse.configuration import Configuration, Options
+from verse.doctor import Report, diagnose, group_holds
+from verse.images import shows_nothing
 from verse.kernels.interrupts import deferred_interrupt
-from verse.learners import Learner
-from verse.learners.allowed import JSON_NAMES
-from verse.memory import Memory
-from verse.types import BadLabel, BadSetting, BadState, Label, Prediction
+from verse.labels import Labels, check_label, pair_up
+from verse.novelty import (
+    BLANK_NOVELTY,
+    REFUSED,
+    Novelty,
+    check_share,
+    due,
+    measure,
+    measured_features,
+)
+from verse.types import Answer, BadImage, BadSetting, BadState, Image, Label, Prediction
 
-PER_CLASS = 20
-BYTE_LIMIT = 256 * 2**20
+_NOVELTY = "novelty."  # prefix of its tensors in a saved state
 
 
 class NotExact(UserWarning):
     """A loaded classifier goes on correctly, but not bit for bit as it would have where it was."""
 
 
-def check_label(label: object) -> Label:
-    """A label is a non-empty string or an integer; those of numpy become Python's.
-
-    >>> check_label("mug")
-    'mug'
-    """
-    if isinstance(label, str):
-        if not label.strip():
-            raise BadLabel("a label must not be empty")
-        return str(label)
-    if isinstance(label, bool) or not isinstance(label, Integral):
-        raise BadLabel(f"a label is a string or an integer, not {type(label).__name__}")
-    return int(label)
-
-
-def settings_in_force(learner: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings that a learner is built with but its seed: its defaults, and what was given.
-
-    They are saved in full: a default that changes later changes nothing that was saved before.
-
-    >>> settings_in_force("fine-tune", {"lr": 0.1})
-    {'lr': 0.1, 'clip': 1.0}
-    """
-    known = learners.settings(learner).items()
-    defaults = {name: setting.default for name, setting in known if name != "seed"}
-    # a default that JSON has no word for (of a learner of your own) cannot be saved
-    return {name: v for name, v in defaults.items() if type(v) in JSON_NAMES} | dict(given)
-
-
 class StreamClassifier:
     """Teach by showing: one image and its label at a time; ask at any moment.
 
-    ``backbone`` is a name or a ``Backbone``; ``learner`` a name, with its ``settings``; ``memory``
-    a rule's name, with ``per_class`` samples for each class within ``byte_limit`` bytes, or
-    ``capacity`` samples in all. Labels are kept as given, in order of arrival.
+    Parameters
+    ----------
+    configuration
+        What it is made of; None: the defaults.
+    backbone
+        The name of a backbone, or a ``Backbone`` that is built already.
+    options
+        Any field of ``Configuration`` by its name: ``learner``, ``settings``, ``per_class``,
+        ``seed``, … They take precedence over ``configuration``.
 
     >>> import numpy as np
+    >>> from verse import backbones
     >>> classifier = StreamClassifier(backbone=backbones.identity((3,)), seed=0)
     >>> for t in range(40):
     ...     classifier.learn_one(np.eye(3)[t % 3] * 4, ["red", "green", "blue"][t % 3])
@@ -77,114 +65,93 @@ class StreamClassifier:
 
     def __init__(
         self,
+        configuration: Configuration | None = None,
         *,
-        backbone: str | Backbone = "efficientnet-lite0",
-        at: str | None = None,
-        weights: str | Path | None = None,
-        learner: str = "verse-lda",
-        settings: Mapping[str, Any] | None = None,
-        memory: str = "class-balanced",
-        capacity: int | None = None,
-        per_class: int | None = PER_CLASS,
-        byte_limit: int | None = BYTE_LIMIT,
-        memory_dtype: str = "float32",
-        precision: str = "float32",
-        threads: int | None = None,
-        seed: int = 0,
+        backbone: str | Backbone | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        if isinstance(backbone, str):
-            backbone = backbones.build(
-                backbone, at=at, weights=weights, precision=precision, threads=threads
-            )
-        elif at is not None or weights is not None:
-            raise BadSetting("at and weights belong to a backbone by name; yours is built already")
-        self.backbone = backbone
-        self.learner_name = learner
-        self.learner: Learner = learners.build(
-            learner,
-            backbone.F,
-            _memory(
-                memory,
-                capacity=capacity,
-                per_class=None if capacity is not None else per_class,
-                byte_limit=byte_limit,
-                dtype=memory_dtype,
-                seed=seed,
-            ),
-            seed=seed,
-            **(settings or {}),
-        )
-        self._spec: dict[str, Any] = {
-            "backbone": backbone.name,
-            "at": backbone.at,
-            "weights": str(weights) if weights is not None else None,
-            "precision": backbone.F.precision,
-            "batchnorm": backbone.F.batchnorm,
-            "G": backbone.key,
-            "learner": learner,
-            "settings": settings_in_force(learner, settings or {}),
-            "memory": memory,
-            "capacity": capacity,
-            "per_class": per_class,
-            "byte_limit": byte_limit,
-            "memory_dtype": memory_dtype,
-            "seed": seed,
-        }
-        self._names: list[Label] = []  # number the learner knows a class by → label
-        self._numbers: dict[Label, int] = {}
+        chosen = build.configure(configuration, backbone, options)
+        self.backbone = backbone if isinstance(backbone, Backbone) else build.build_backbone(chosen)
+        self.configuration = build.complete(chosen, self.backbone)
+        self.learner = build.build_learner(self.configuration, self.backbone.F)
+        self.labels = Labels()
+        self.novelty = Novelty()
+        self.refused = REFUSED
         self._changing = threading.Lock()  # held while learner and labels change together
+
+    @property
+    def learner_name(self) -> str:
+        """The name of the method."""
+        return self.configuration.learner
+
+    def __repr__(self) -> str:
+        made, memory = self.configuration, self.learner.memory
+        held = "" if memory is None else f", {len(memory)} in memory"
+        return (
+            f"<{type(self).__name__} {made.learner} on {made.backbone} at {made.at}: "
+            f"{len(self.labels)} classes, {self.samples} samples{held}>"
+        )
 
     # ---- teaching ---------------------------------------------------------------------------
 
-    def learn_one(self, image: object, label: Label) -> None:
+    def learn_one(self, image: Image, label: Label) -> None:
         """Learn one image. If it is refused, everything is as it was before."""
         label = check_label(label)
-        self.learn_feature(self.features([image])[0], label)
+        self.learn_prepared(self.features([image])[0], label)
 
     def learn_many(
-        self, images: Iterable[object], labels: Iterable[Label], *, overlap: bool = False
+        self, images: Iterable[Image], labels: Iterable[Label], *, overlap: bool = False
     ) -> int:
         """Learn images in this order, each once, exactly as ``learn_one``; returns how many.
 
-        With ``overlap`` the features of the next image are computed while the current one is
-        learned; ``images`` is then read one ahead.
+        If there are not as many labels as images, nothing is learned (of an iterator that has no
+        length, what came before its end). With ``overlap`` the features of the next image are
+        computed while the current one is learned; ``images`` is then read one ahead.
         """
-        pairs = zip(images, labels, strict=True)
         count = 0
-        for z, label in self._ahead(pairs) if overlap else self._in_turn(pairs):
-            self.learn_feature(z, label)
+        for z, label in self.prepare(images, labels, overlap=overlap):
+            self.learn_prepared(z, label)
             count += 1
         return count
 
-    def _in_turn(self, pairs: Iterable[tuple[object, Label]]) -> Iterator[tuple[Tensor, Label]]:
-        for image, label in pairs:
-            check_label(label)
-            yield self.features([image])[0], label
+    def learn_feature(self, z: Tensor, label: Label) -> None:
+        """Learn from a feature that ``features`` made."""
+        self.learn_prepared(z, check_label(label))
 
-    def _ahead(self, pairs: Iterable[tuple[object, Label]]) -> Iterator[tuple[Tensor, Label]]:
-        """The same, G one image ahead of the learner; an image's error comes at its turn."""
+    def learn_prepared(self, z: Tensor, label: Label) -> None:
+        """The same for a label that ``check_label`` gave."""
+        with deferred_interrupt(), self._changing:  # the label and the sample belong together
+            mark = self.novelty.mark()
+            try:
+                # measured before it is learned: a frame that was taught looks too usual
+                if label in self.labels and due(self.novelty, self.samples, len(self.labels)):
+                    self.novelty.observe(measure(self.learner, z.unsqueeze(0)))
+                self.learner.learn_one(z, self.labels.number_or_next(label))
+            except BaseException:
+                self.novelty.undo(mark)
+                raise
+            self.labels.add(label)
+
+    def prepare(
+        self, images: Iterable[Image], labels: Iterable[Label], *, overlap: bool = False
+    ) -> Iterator[tuple[Tensor, Label]]:
+        """(feature, checked label) of each pair in order; an image's error comes at its turn."""
+        pairs = pair_up(images, labels)
+        if not overlap:
+            for image, label in pairs:
+                label = check_label(label)
+                yield self.features([image])[0], label
+            return
         with ThreadPoolExecutor(1) as worker:
             waiting: deque[tuple[Future[Tensor], Label]] = deque()
             for image, label in pairs:
-                check_label(label)
+                label = check_label(label)
                 waiting.append((worker.submit(self.features, [image]), label))
                 if len(waiting) > 1:
                     z, due = waiting.popleft()
                     yield z.result()[0], due
             for z, due in waiting:
                 yield z.result()[0], due
-
-    def learn_feature(self, z: Tensor, label: Label) -> None:
-        """Learn from a feature that ``features`` made."""
-        label = check_label(label)
-        with deferred_interrupt(), self._changing:  # the label and the sample belong together
-            number = self._numbers.get(label)
-            if number is None:
-                self.learner.learn_one(z, len(self._names))
-                self._numbers[label] = len(self._names)
-                self._names.append(label)
-            else:
-                self.learner.learn_one(z, number)
 
     def consolidate(self) -> None:
         """Deferred learning of the methods that have it (GDumb, Offline, coreset VCL)."""
@@ -193,69 +160,90 @@ class StreamClassifier:
 
     def forget(self, label: Label) -> int:
         """Retire a class; its samples leave memory (weights shared with others stay)."""
-        number = self._number(label)
+        number = self.labels.number(label)
         with self._changing:
             removed = self.learner.forget(number)
-            del self._numbers[label]
+            self._leave(label)
         return removed
 
     def rename(self, label: Label, new: Label) -> None:
         """Give a class another label."""
-        number, new = self._number(label), check_label(new)
-        if new in self._numbers:
-            raise BadLabel(f"there is a class {new!r} already: merge them instead")
+        self.labels.number(label)
         with self._changing:
-            del self._numbers[label]
-            self._numbers[new] = number
-            self._names[number] = new
+            self.labels.rename(label, check_label(new))
 
     def merge(self, label: Label, into: Label) -> int:
         """Two labels are one class: what is remembered of ``label`` becomes ``into``."""
-        numbers = self._number(label), self._number(into)
+        numbers = self.labels.number(label), self.labels.number(into)
         with self._changing:
             moved = self.learner.merge(*numbers)
-            del self._numbers[label]
+            self._leave(label)
         return moved
 
-    def _number(self, label: Label) -> int:
-        if check_label(label) not in self._numbers:
-            raise BadLabel(f"there is no class {label!r}; there are {self.classes}")
-        return self._numbers[label]
+    def _leave(self, label: Label) -> None:
+        """The learner has closed the place of a class: so do the labels."""
+        self.labels.remove(label)
+        self.learner.outputs.renumber()
 
     # ---- answering --------------------------------------------------------------------------
 
-    def features(self, images: Sequence[object]) -> Tensor:
+    def features(self, images: Sequence[Image]) -> Tensor:
         """G of the images: float32 [n, …]."""
         return self.backbone.G(images)
 
-    def predict_one(self, image: object) -> Label | None:
+    def predict_one(self, image: Image) -> Label | None:
         """The label of an image; None before anything was learned."""
         return self.predict(image).label
 
-    def predict_proba_one(self, image: object) -> dict[Label, float]:
+    def predict_proba_one(self, image: Image) -> dict[Label, float]:
         """Label → probability, for every class known now."""
         return dict(self.predict(image).probabilities)
 
-    def predict(self, image: object) -> Prediction:
+    def predict(self, image: Image) -> Prediction:
         """Label, probabilities and the step they come from."""
         return self.predict_feature(self.features([image])[0])
 
-    def predict_many(self, images: Sequence[object]) -> list[Label | None]:
+    def predict_many(self, images: Sequence[Image]) -> list[Label | None]:
         """The label of each image."""
         if len(images) == 0:
             return []
         answers = self.learner.predict_many(self.features(images))
-        return [None if a is None else self._names[a] for a in answers]
+        return [None if a is None else self.labels.name(a) for a in answers]
 
     def predict_feature(self, z: Tensor) -> Prediction:
         """The answer for a feature that ``features`` made."""
-        p = {self._names[y]: v for y, v in self.learner.predict_proba_one(z).items()}
+        # a sum is one pass and keeps every NaN and infinity; only if it is odd look closer
+        if not math.isfinite(float(z.sum())) and not bool(torch.isfinite(z).all()):
+            raise BadImage("the feature contains NaN or infinite values: there is no answer to it")
+        p = {self.labels.name(y): v for y, v in self.learner.predict_proba_one(z).items()}
         return Prediction(max(p, key=p.__getitem__) if p else None, p, self.samples)
+
+    def ask(self, image: Image) -> Answer:
+        """What it is, or that it is nothing taught so far.
+
+        ``refused`` of this classifier is the share of known frames that may be called unknown; it
+        can be changed at any time.
+        """
+        inputs = self.backbone.G.preprocess(image)
+        z = self.backbone.G.run(inputs[None])[0]
+        return self.ask_feature(z, blank=shows_nothing(inputs))
+
+    def ask_feature(self, z: Tensor, *, blank: bool = False) -> Answer:
+        """The same for a feature that ``features`` made; a ``blank`` picture is never known."""
+        best = self.predict_feature(z)
+        if best.label is None:
+            return Answer(None, None, False, math.inf, {}, best.step)
+        measures = measure(self.learner, z.unsqueeze(0))
+        novelty = float(self.novelty.judge(measures, refused=self.refused))
+        if blank:
+            novelty = max(novelty, BLANK_NOVELTY)
+        label = best.label if novelty <= 1 else None
+        return Answer(label, best.label, novelty <= 1, novelty, best.probabilities, best.step)
 
     @property
     def classes(self) -> list[Label]:
-        """Labels known now, in order of arrival."""
-        return sorted(self._numbers, key=self._numbers.__getitem__)
+        """Labels known now, as they were given, in order of arrival."""
+        return list(self.labels)
 
     @property
     def samples(self) -> int:
@@ -267,19 +255,49 @@ class StreamClassifier:
         if self.learner.memory is None:
             return {}
         counts = self.learner.memory.counts()
-        return {
-            label: counts.get(self.learner.labels.index(n), 0) for label, n in self._numbers.items()
-        }
+        return {label: counts.get(number, 0) for label, number in self.labels.known}
+
+    def report(
+        self, *, most: int = 20, seq_of: Callable[[Tensor], int | None] | None = None
+    ) -> Report:
+        """Was it taught well? Looks at the samples in memory; see ``verse.doctor``.
+
+        ``most`` suspects are named; ``seq_of`` tells the sequence number of a feature.
+        """
+        with self._changing:
+            F, memory = self.learner.F, self.learner.memory
+            if memory is None or len(memory) == 0 or "z" not in memory.fields:
+                return Report((), (), ())
+            held = memory.all()
+            if tuple(held.z.shape[1:]) != F.stored_shape:  # codes instead of features
+                return Report((), (), ())
+            E, y, labels = measured_features(self.learner, held.z), held.y.tolist(), self.classes
+        Z = held.z.permute(0, 3, 1, 2) if F.stored_shape != F.z_shape else held.z
+        seqs = None if seq_of is None else [seq_of(z) for z in Z]
+        groups = None if seqs is None else group_holds(y, seqs)
+        return diagnose(E, y, labels, groups=groups, seqs=seqs, most=most)
 
     # ---- keeping ----------------------------------------------------------------------------
 
     def spec(self) -> dict[str, Any]:
         """What rebuilds this classifier, besides the tensors of its learner."""
-        return {**self._spec, "names": self._names, "known": list(self._numbers.items())}
+        labels = {"known": self.labels.known}
+        return self.configuration.document() | {"G": self.backbone.key} | labels
 
-    def save(self, path: str | Path) -> None:
-        """Write everything to one file, atomically."""
-        checkpoint.write(path, self.learner.state(), self.spec())
+    def save(self, path: str | Path, *, taught: Mapping[Label, int] | None = None) -> None:
+        """Write everything to one file, atomically; ``load`` goes on teaching from it anywhere.
+
+        ``taught`` is how many samples of each label there were, for whoever counts them.
+        """
+        folder = Path(path).absolute().parent
+        if not folder.is_dir():
+            raise BadSetting(f"there is no folder {folder}: make it first")
+        try:
+            facts: dict[str, Any] = {} if taught is None else {"taught": list(taught.items())}
+            facts |= {"refused": self.refused}
+            checkpoint.write(path, self.state(), self.spec() | facts)
+        except OSError as error:
+            raise BadSetting(f"cannot write {path}: {error.strerror}") from error
 
     def export(self, path: str | Path) -> Path:
         """Write G and the network that answers now to one ONNX file, with the labels inside.
@@ -288,14 +306,74 @@ class StreamClassifier:
         writing the file holds up nobody. Input and output are described in ``verse.export``.
         """
         with self._changing:
-            live = list(self.learner.live)
-            if not live:  # before asking for the network: statistics of nothing have none
+            live = list(range(len(self.labels)))
+            if not live:  # before asking for the network, which does not exist yet
                 raise BadSetting("nothing was learned yet: teach it a class before exporting it")
             network = self.learner.network()
-            labels = [self._names[self.learner.labels[output]] for output in live]
+            labels = [self.labels.name(output) for output in live]
             samples = self.samples
         facts = {"learner": self.learner_name, "samples": samples}
         return export.write(path, self.backbone, network, live, labels, facts)
+
+    def twin(self) -> StreamClassifier:
+        """Another classifier of the same configuration that has learned nothing."""
+        return StreamClassifier(self.configuration, backbone=self.backbone)
+
+    def copy(self) -> StreamClassifier:
+        """Another classifier that has learned the same."""
+        twin = self.twin()
+        with self._changing:
+            twin.restore({name: t.clone() for name, t in self.state().items()}, self.spec())
+        twin.refused = self.refused
+        return twin
+
+    def reset(self) -> None:
+        """Have learned nothing."""
+        self.restore(self.twin().state(), {"known": []})
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything learned, as tensors."""
+        novelty = {_NOVELTY + name: value for name, value in self.novelty.state().items()}
+        return self.learner.state() | novelty
+
+    @property
+    def refused(self) -> float:
+        """The share of known frames that ``ask`` may call unknown."""
+        return self._refused
+
+    @refused.setter
+    def refused(self, share: float) -> None:
+        self._refused = check_share(share)
+
+    def follow(self, other: StreamClassifier) -> None:
+        """Answer as another classifier of the same configuration does now."""
+        with self._changing:
+            self.learner.follow(other.learner)
+            self.novelty.follow(other.novelty)
+            self.labels = Labels(other.labels.names)
+            self._refused = other.refused
+
+    def restore(self, tensors: dict[str, Tensor], spec: Mapping[str, Any]) -> None:
+        """Become what ``state`` and ``spec`` gave; the configuration must be the same."""
+        try:
+            known = sorted((int(number), label) for label, number in spec["known"])
+            labels = Labels(label for _, label in known)
+        except KeyError as error:
+            raise BadState(f"the saved classifier lacks {error}: it is damaged") from error
+        except (TypeError, ValueError) as error:
+            raise BadState(f"the labels of the saved classifier are damaged: {error}") from error
+        own = {k.removeprefix(_NOVELTY): v for k, v in tensors.items() if k.startswith(_NOVELTY)}
+        with self._changing:
+            self.learner.load_state(
+                {k: v for k, v in tensors.items() if not k.startswith(_NOVELTY)}
+            )
+            if self.learner.labels != [number for number, _ in known]:
+                raise BadState("the saved classifier and its learner have other classes")
+            self.learner.outputs.renumber()
+            self.labels = labels
+            self.novelty = Novelty()
+            if own:  # files of earlier versions have none
+                self.novelty.load_state(own)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "_changing"}
@@ -312,73 +390,30 @@ class StreamClassifier:
         backbone: Backbone | None = None,
         weights: str | Path | None = None,
         threads: int | None = None,
+        device: str = "cpu",
+        learner: str | None = None,
     ) -> Self:
         """Go on where ``save`` stopped, to the last bit on the same machine and versions.
 
-        A backbone that was not built by name must be handed over again.
+        A backbone that was not built by name must be handed over again; so must the dotted path
+        of a learner of your own.
         """
         tensors, document = checkpoint.read(path)
         changed = checkpoint.differences(document["circumstances"])
         if changed:
             warnings.warn(f"not exact: {'; '.join(changed)}", NotExact, stacklevel=2)
-        return cls.from_state(
-            tensors, document["spec"], backbone=backbone, weights=weights, threads=threads
-        )
-
-    @classmethod
-    def from_state(
-        cls,
-        tensors: dict[str, Tensor],
-        spec: Mapping[str, Any],
-        *,
-        backbone: Backbone | None = None,
-        weights: str | Path | None = None,
-        threads: int | None = None,
-    ) -> Self:
-        """Rebuild from what ``spec`` and ``learner.state`` gave."""
+        spec = document["spec"]
+        saved = build.read_configuration(spec, learner)
+        moved = {"weights": weights} if weights is not None else {}
+        chosen = build.rebuild_backbone(saved, backbone, threads=threads, device=device, **moved)
+        if chosen.key != spec.get("G"):
+            raise build.other_backbone("this classifier", saved)
+        for change in build.changes_of(saved, chosen):
+            warnings.warn(f"not exact: {change}", NotExact, stacklevel=2)
+        classifier = cls(saved, backbone=chosen)
+        classifier.restore(tensors, spec)
         try:
-            if backbone is None and spec["backbone"] not in backbones.names():
-                raise BadState(
-                    f"this classifier was taught with a backbone of your own ({spec['backbone']} "
-                    f"at {spec['at']}): hand it over again, load(path, backbone=…)"
-                )
-            chosen = backbone or backbones.build(
-                spec["backbone"],
-                at=spec["at"],
-                weights=weights if weights is not None else spec["weights"],
-                precision=spec["precision"],
-                batchnorm=spec.get("batchnorm", "frozen"),  # absent in files of before
-                threads=threads,
-            )
-            if chosen.key != spec["G"]:
-                raise BadState(
-                    f"this classifier was taught with another backbone ({spec['backbone']} at "
-                    f"{spec['at']}, other weights): its features do not fit"
-                )
-            for what, now in (("precision", chosen.F.precision), ("batchnorm", chosen.F.batchnorm)):
-                if spec.get(what, now) != now:
-                    message = f"not exact: {what} of F was {spec[what]}, is {now}"
-                    warnings.warn(message, NotExact, stacklevel=3)
-            classifier = cls(
-                backbone=chosen,
-                learner=spec["learner"],
-                settings=spec["settings"],
-                memory=spec["memory"],
-                capacity=spec["capacity"],
-                per_class=spec["per_class"],
-                byte_limit=spec["byte_limit"],
-                memory_dtype=spec["memory_dtype"],
-                seed=spec["seed"],
-            )
-            classifier._spec["weights"] = spec["weights"]
-            classifier._names = list(spec["names"])
-            classifier._numbers = dict(spec["known"])
-        except KeyError as error:
-            raise BadState(f"the saved classifier lacks {error}") from error
-        classifier.learner.load_state(tensors)
+            classifier.refused = spec.get("refused", REFUSED)  # files of earlier versions have none
+        except (TypeError, BadSetting) as error:
+            raise BadState(f"{path} is damaged: {error}") from error
         return classifier
-
-
-def _memory(name: str, **settings: Any) -> Memory:
-    rule = memory.get(name)
-    return rule(settings.pop("capacity"), **settings)

@@ -94,6 +94,7 @@ class Tested:
     by_video: list[list[int]]  # [video, right, frames]
     confusion: list[list[int]]  # [true class, answer, frames]; answer -1: knows nothing yet
     seconds: float
+    reachable: int | None = None  # test frames whose class was shown; None: not recorded
 
 
 @dataclass
@@ -132,7 +133,7 @@ class SoFar:
             known = {f.name: document[f.name] for f in fields(cls)}
             return cls(**known | {"tested": [Tested(**event) for event in document["tested"]]})
         except (KeyError, TypeError) as error:
-            raise BadState(f"this is not the sum of a stream: {error!r}") from error
+            raise BadState(f"the saved progress of this stream is damaged: {error!r}") from error
 
     def refuse(self, where: str, reason: Refused) -> None:
         """Count a refusal; the first is told."""
@@ -198,10 +199,11 @@ def stream(
                     _one(learner, z.clone(), int(train.y[t]), t, now, camera, step_seconds,
                          overhead, prequential)  # fmt: skip
                 if now.position % report == 0 or now.position == event.after:
-                    yield Learned(now.position, now.learned, learner.losses())
+                    yield Learned(now.position, now.learned, dict(learner.losses))
         if number >= len(now.tested):
             now.steady = False
-            now.tested.append(_tested(learner, test.take(selected[number]), event, now))
+            shown = np.unique(train.y[: event.after])
+            now.tested.append(_tested(learner, test.take(selected[number]), event, now, shown))
             now.steady = True
             yield now.tested[-1]
     yield Finished(now)
@@ -251,7 +253,9 @@ def _testable(test: Samples, schedule: Schedule) -> list[Ints]:
     return selected
 
 
-def _tested(learner: Learner, test: Samples, event: streams.Event, now: SoFar) -> Tested:
+def _tested(
+    learner: Learner, test: Samples, event: streams.Event, now: SoFar, shown: Ints
+) -> Tested:
     began = time.perf_counter()
     try:
         learner.consolidate()
@@ -270,6 +274,7 @@ def _tested(learner: Learner, test: Samples, event: streams.Event, now: SoFar) -
         by_video=np.stack(videos, 1).tolist(),
         confusion=np.vstack([pairs, counts]).T.tolist(),
         seconds=time.perf_counter() - began,
+        reachable=int(np.isin(test.y, shown).sum()),
     )
 
 

@@ -12,17 +12,19 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
+import torch
 from torch import nn
 
 from verse import __version__
 from verse.backbones import Backbone, Preprocess
 from verse.backbones.extractor import FrozenNetwork
 from verse.backbones.identity import Features
-from verse.backbones.onnx_export import export
+from verse.backbones.onnx_export import describe, write_model
+from verse.backbones.onnx_graph import convert
+from verse.backbones.onnx_join import join
+from verse.backbones.onnx_layers import Unconvertible
 from verse.backbones.outputs import Columns
-from verse.types import BadSetting, Label
+from verse.types import BadSetting, BadState, Label
 
 OUTPUT = "probabilities"
 
@@ -50,31 +52,48 @@ def write(
     """
     if not labels:
         raise BadSetting("nothing was learned yet: teach it a class before exporting it")
-    front, example, preprocess = _front(backbone)
     metadata = {
         "labels": json.dumps(list(labels), ensure_ascii=False),
-        "preprocess": json.dumps(preprocess),
+        "preprocess": json.dumps(_preprocess(backbone)),
         "backbone": backbone.name,
         "at": backbone.at,
         "key": backbone.key,
         "verse": __version__,
         **{name: str(value) for name, value in facts.items()},
     }
-    module = nn.Sequential(front, network, Columns(outputs), nn.Softmax(1))
+    tail = nn.Sequential(network, Columns(outputs), nn.Softmax(1))
     try:
-        return export(module, example, path, metadata, output=OUTPUT)
+        return write_model(_whole(backbone, tail, metadata), path)
     except OSError as error:
         raise BadSetting(f"cannot write {path}: {error.strerror}") from error
+    except (Unconvertible, BadState) as error:
+        raise BadSetting(f"{backbone.name} cannot be exported: {error}") from error
 
 
-def _front(backbone: Backbone) -> tuple[nn.Module, npt.NDArray[np.generic], dict[str, object]]:
-    """(G as a module, one batch of its input, what must happen to an image before it)."""
+def _whole(backbone: Backbone, tail: nn.Module, metadata: Mapping[str, str]) -> bytes:
+    """G and what stands behind it as one ONNX model."""
     G = backbone.G
     if isinstance(G, Features):
-        return nn.Identity(), np.zeros((1, *G.z_shape), np.float32), {"kind": "feature"}
+        example = torch.zeros(1, *G.z_shape)
+        return convert(tail, example, metadata=metadata, output=OUTPUT)
     if isinstance(G, FrozenNetwork):
-        steps: dict[str, object] = {"kind": "own"}
-        if isinstance(G.prepare, Preprocess):
-            steps = {"kind": "centre-square", "size": G.prepare.size, "crop": G.prepare.crop}
-        return G.network, G.example, steps
-    raise BadSetting(f"{backbone.name} has a G of its own kind, which cannot be exported")
+        try:
+            module = nn.Sequential(G.network, tail)
+            return convert(module, torch.tensor(G.example), metadata=metadata, output=OUTPUT)
+        except Unconvertible:
+            if G.model is None:
+                raise
+    model = getattr(G, "model", None)
+    if not isinstance(model, bytes):
+        raise BadSetting(f"{backbone.name} has a G of its own kind, which cannot be exported")
+    behind = convert(tail, torch.zeros(1, *G.z_shape))
+    return join([model, behind], output_name=OUTPUT, metadata=metadata)
+
+
+def _preprocess(backbone: Backbone) -> dict[str, object]:
+    """What must happen to an image before it goes into the model."""
+    G = backbone.G
+    if isinstance(G, Features):
+        return {"kind": "feature"}
+    prepare = getattr(G, "prepare", None)
+    return describe(prepare) if isinstance(prepare, Preprocess) else {"kind": "own"}

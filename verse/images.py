@@ -2,7 +2,8 @@
 
 What happens to the awkward cases is part of the contract:
 
-==============================  ==============================================================
+==============================  =======================================================
+
 grey, 1-bit, CMYK, Lab, YCbCr   converted to RGB
 alpha (LA, RGBA, palette)       composited on white: hidden pixels often hold black or rubbish
 16-bit (files and uint16)       the full range 0…65535 becomes 0…255
@@ -11,7 +12,8 @@ animation, multi-page           the first frame
 float arrays and tensors        must lie in [0, 1]; NaN, infinity and 0…255 floats are refused
 decompression bomb              more than ``MAX_PIXELS`` is refused from the header, undecoded
 truncated or foreign file       refused; a partly decoded image is never returned
-==============================  ==============================================================
+==============================  =======================================================
+
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import io
 import os
 import stat
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import IO, Any, TypeAlias
 
 import numpy as np
@@ -33,20 +37,45 @@ RGB: TypeAlias = npt.NDArray[np.uint8]
 MAX_PIXELS = 64_000_000
 """Largest image decoded: above every usual camera, below what a small board can hold as RGB."""
 
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "AVIF", "JPEG2000", "MPO")
-"""File formats read. A closed list: rarely used decoders are where hostile files do harm."""
+UPLOADS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "AVIF", "MPO")
+"""File formats that a stranger may send. A closed list: rarely used decoders are where hostile
+files do harm, and the text forms of PPM are decoded by Python, seconds for each megabyte."""
+
+FORMATS = (*UPLOADS, "PPM", "JPEG2000")
+"""File formats that are read from one's own disk."""
+
+INTERPOLATIONS = {
+    "nearest": Image.Resampling.NEAREST,
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+    "lanczos": Image.Resampling.LANCZOS,
+    "box": Image.Resampling.BOX,
+    "hamming": Image.Resampling.HAMMING,
+}
 
 _ORIENTATION = 0x0112  # the EXIF tag
 _FLOAT_SLACK = 1e-5  # resampling may overshoot [0, 1] by rounding
+_STRIP = 1_000_000  # pixels composited at once: large images need little room for it
+
+BLANK = 3.0  # grey values of a blank picture differ by less, also with a sensor's noise
+NOISE = 0.5  # correlation of neighbouring pixels; photos have 0.8 and more, noise about 0
 
 
-def rgb(image: object, *, at_least: int | None = None) -> RGB:
+def rgb(
+    image: object,
+    *,
+    at_least: int | None = None,
+    formats: Sequence[str] = FORMATS,
+    max_pixels: int | None = None,
+    name: str = "the file",
+) -> RGB:
     """One image as RGB, height × width × 3, uint8.
 
     ``image`` is a path, encoded ``bytes``, a PIL image, a numpy array (H×W or H×W×1/3/4) or a
     torch tensor (C×H×W, H×W×C or H×W). The result may share memory with the input; do not write
     to it. With ``at_least``, a large JPEG is decoded directly at 1/2, 1/4 or 1/8 of its size (much
-    faster), as long as both sides stay at least that many pixels.
+    faster), as long as both sides stay at least that many pixels. Of encoded bytes, ``formats``
+    are those to read, ``max_pixels`` the largest size, and ``name`` what errors call them.
 
     >>> rgb(np.zeros((4, 6), dtype=np.uint8)).shape
     (4, 6, 3)
@@ -60,28 +89,75 @@ def rgb(image: object, *, at_least: int | None = None) -> RGB:
     if isinstance(image, str | os.PathLike):
         return _from_path(image, at_least)
     if isinstance(image, bytes | bytearray | memoryview):
-        return _from_stream(io.BytesIO(image), "these bytes", at_least)
+        return _from_stream(io.BytesIO(image), name, at_least, formats, max_pixels)
     if isinstance(image, Image.Image):
         return _from_pil(image, "this PIL image")
     torch = sys.modules.get("torch")  # whoever hands over a tensor has imported torch
     if torch is not None and isinstance(image, torch.Tensor):
         return _from_tensor(image)
     raise BadImage(
-        f"cannot read a {type(image).__name__} as an image: "
+        f"cannot read {type(image).__name__} as an image: "
         "use a path, bytes, a PIL image, a numpy array or a torch tensor"
     )
 
 
-def size(image: bytes) -> tuple[int, int]:
-    """Width and height from the header of an encoded image, undecoded.
+def shows_nothing(pixels: npt.NDArray[Any]) -> bool:
+    """Is it blank or noise? Neighbouring pixels of a photo are alike, and not all of them are.
 
-    >>> size(b"not an image")
-    Traceback (most recent call last):
-    ...
-    verse.types.BadImage: these bytes is not an image in a known format (JPEG, PNG, WEBP, ...)
+    Only arrays [height, width, 3] of bytes are looked at; anything else may show something.
+
+    >>> shows_nothing(np.zeros((8, 8, 3), np.uint8))
+    True
     """
-    with _open(io.BytesIO(image), "these bytes") as header:
-        return header.size
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or min(pixels.shape[:2]) < 2:
+        return False
+    grey = pixels.mean(2, dtype=np.float32)
+    grey -= grey.mean()
+    variance = float((grey * grey).mean())
+    if variance < BLANK**2:
+        return True
+    alike = ((grey[1:] * grey[:-1]).mean() + (grey[:, 1:] * grey[:, :-1]).mean()) / 2
+    return bool(alike < NOISE * variance)
+
+
+@dataclass(frozen=True)
+class Square:
+    """A square of ``size`` pixels cut from an image.
+
+    It keeps the share ``crop`` of the short side, or with ``fit="stretch"`` squeezes the whole
+    image into the square; ``interpolation`` is how pixels are resized.
+
+    >>> Square(224).cut(np.zeros((100, 300, 3), np.uint8)).shape
+    (224, 224, 3)
+    """
+
+    size: int
+    crop: float = 1.0
+    interpolation: str = "bicubic"
+    fit: str = "crop"
+
+    @property
+    def at_least(self) -> int:
+        """A reduced JPEG must still cover the crop with at least ``size`` pixels."""
+        return round(self.size / self.crop)
+
+    def cut(self, pixels: RGB) -> RGB:
+        """The square of an RGB image."""
+        height, width, _ = pixels.shape
+        if height == width == self.size and self.crop == 1.0:
+            return pixels
+        high, wide = height * self.crop, width * self.crop
+        if self.fit == "crop":
+            high = wide = min(high, wide)
+        left, top = (width - wide) / 2, (height - high) / 2
+        # resizing straight from a box: an extreme aspect ratio never makes a huge middle image
+        square = Image.fromarray(pixels).resize(
+            (self.size, self.size),
+            INTERPOLATIONS[self.interpolation],
+            box=(left, top, left + wide, top + high),
+            reducing_gap=2.0,  # large images are first averaged down to twice the size or more
+        )
+        return np.asarray(square)
 
 
 def _from_path(path: str | os.PathLike[str], at_least: int | None) -> RGB:
@@ -102,21 +178,27 @@ def _from_path(path: str | os.PathLike[str], at_least: int | None) -> RGB:
         raise BadImage(f"cannot open {name!r}: {error}") from error
 
 
-def _from_stream(stream: IO[bytes], name: str, at_least: int | None) -> RGB:
-    with _open(stream, name) as image:
-        _check_size(image.size, name)
+def _from_stream(
+    stream: IO[bytes],
+    name: str,
+    at_least: int | None,
+    formats: Sequence[str] = FORMATS,
+    max_pixels: int | None = None,
+) -> RGB:
+    with _open(stream, name, formats) as image:
+        _check_size(image.size, name, max_pixels)
         if at_least is not None:
             image.draft("RGB" if image.mode == "RGB" else None, (at_least, at_least))
         return _from_pil(image, name)
 
 
-def _open(stream: IO[bytes], name: str) -> Image.Image:
+def _open(stream: IO[bytes], name: str, formats: Sequence[str]) -> Image.Image:
     """Read the header only. ``Image.open`` would warn about large images; we refuse them."""
     prefix = stream.read(16)
     if not prefix:
         raise BadImage(f"{name} is empty")
     Image.preinit()
-    for known in FORMATS:
+    for known in formats:
         if known not in Image.OPEN:
             Image.init()
         if known not in Image.OPEN:
@@ -131,16 +213,16 @@ def _open(stream: IO[bytes], name: str) -> Image.Image:
             continue  # "not mine" in Pillow's plugin protocol
         except Exception as error:  # a damaged header may raise anything
             raise BadImage(f"{name} has a damaged {known} header: {error}") from error
-    raise BadImage(f"{name} is not an image in a known format ({', '.join(FORMATS)})")
+    raise BadImage(f"{name} is not a supported image: use {', '.join(formats)}")
 
 
-def _check_size(size: tuple[int, int], name: str) -> None:
-    width, height = size
+def _check_size(size: tuple[int, int], name: str, max_pixels: int | None = None) -> None:
+    (width, height), most = size, MAX_PIXELS if max_pixels is None else max_pixels
     if width < 1 or height < 1:
         raise BadImage(f"{name} has no pixels ({width}×{height})")
-    if width * height > MAX_PIXELS:
+    if width * height > most:
         raise BadImage(
-            f"{name} has {width}×{height} pixels, above the limit of {MAX_PIXELS}: scale it down"
+            f"{name} has {width}×{height} pixels, above the limit of {most}: scale it down"
         )
 
 
@@ -162,7 +244,7 @@ def _from_pil(image: Image.Image, name: str) -> RGB:
                 raise BadImage(f"{name} has 32-bit pixels: convert it to 8 or 16 bits")
             return _from_array(wide.astype(np.uint16))
         if image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
-            return _on_white(np.asarray(image.convert("RGBA")))
+            return _on_white(np.asarray(image if image.mode == "RGBA" else image.convert("RGBA")))
         return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
     except BadImage:
         raise
@@ -224,5 +306,11 @@ def _to_bytes(array: npt.NDArray[Any]) -> RGB:
 
 
 def _on_white(rgba: RGB) -> RGB:
-    colour, alpha = rgba[:, :, :3].astype(np.uint16), rgba[:, :, 3:].astype(np.uint16)
-    return ((colour * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8)
+    height, width, _ = rgba.shape
+    white = np.empty((height, width, 3), np.uint8)
+    rows = max(1, _STRIP // width)
+    for top in range(0, height, rows):
+        strip = rgba[top : top + rows].astype(np.uint16)
+        colour, alpha = strip[:, :, :3], strip[:, :, 3:]
+        white[top : top + rows] = (colour * alpha + 255 * (255 - alpha) + 127) // 255
+    return white

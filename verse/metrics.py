@@ -59,17 +59,6 @@ def omega_all(alpha: Sequence[float], offline: Sequence[float]) -> float:
     return float(np.mean(a / o))
 
 
-def omega_all_of_runs(runs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
-    """Ω_all of each run (α, α_offline), then their mean: never a ratio of means.
-
-    >>> omega_all_of_runs([([0.5], [1.0]), ([0.5], [0.5])])
-    0.75
-    """
-    if not runs:
-        raise BadData("there are no runs to average")
-    return float(np.mean([omega_all(alpha, offline) for alpha, offline in runs]))
-
-
 def final_accuracy(alpha: Sequence[float]) -> float:
     """α_T, the accuracy at the last event.
 
@@ -158,6 +147,25 @@ class ByVideo(NamedTuple):
     videos: Ints
     right: Ints
     total: Ints
+
+
+def calibration_error(confidence: npt.ArrayLike, right: npt.ArrayLike, bins: int = 10) -> float:
+    """Expected calibration error: how far confidence is from the share of right answers.
+
+    The mean over ``bins`` of equal width, weighted by the answers in each (M. Naeini et al.,
+    "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015).
+
+    >>> round(calibration_error([0.9, 0.9, 0.5, 0.5], [True, True, True, False]), 3)
+    0.05
+    """
+    c, hit = np.asarray(confidence, np.float64), np.asarray(right, bool)
+    if c.shape != hit.shape or c.ndim != 1 or not len(c):
+        raise BadData(f"{c.shape} confidences and {hit.shape} answers: they must be parallel lists")
+    if not ((c >= 0) & (c <= 1)).all():
+        raise BadData("a confidence is a number from 0 to 1")
+    place = np.minimum((c * bins).astype(int), bins - 1)
+    sums = [np.bincount(place, values, bins) for values in (c, hit.astype(np.float64))]
+    return float(np.abs(sums[0] - sums[1]).sum() / len(c))
 
 
 def by_video(predicted: npt.ArrayLike, true: npt.ArrayLike, videos: npt.ArrayLike) -> ByVideo:

@@ -14,7 +14,6 @@ in both class orderings, which lets them share what is trained per set of classe
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from verse.suggestions import suggest_and_list
 from verse.types import BadData, BadSetting
 
 Ints = npt.NDArray[np.int64]
@@ -101,12 +101,7 @@ _ORDERINGS: dict[str, Callable[[_Table, int], Ints]] = {
 
 def _known(name: str) -> Callable[[_Table, int], Ints]:
     if name not in _ORDERINGS:
-        near = difflib.get_close_matches(name, _ORDERINGS, n=1)
-        raise BadSetting(
-            f"there is no ordering {name!r}"
-            + (f", did you mean {near[0]!r}?" if near else ".")
-            + f" There are: {', '.join(_ORDERINGS)}"
-        )
+        raise BadSetting(f"there is no ordering {name!r}{suggest_and_list(name, _ORDERINGS)}")
     return _ORDERINGS[name]
 
 

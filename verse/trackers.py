@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from verse.checkpoint import write_atomic
 from verse.evaluate import Finished, Learned, Tested
+from verse.paths import write_atomic
 from verse.types import BadSetting, MissingExtra
 
 

@@ -5,15 +5,33 @@ Importing this file never imports torch, so that ``import verse`` stays instant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    import os
+
+    import numpy as np
+    import numpy.typing as npt
+    import PIL.Image
     from torch import Tensor
 
 Label: TypeAlias = str | int
 """What a user calls a class: any non-empty string or any integer."""
+
+DISTRIBUTION = "verse-stream"
+"""What pip installs; the name ``verse`` on the package index belongs to another project."""
+
+
+Image: TypeAlias = (
+    "str | os.PathLike[str] | bytes | bytearray | memoryview | PIL.Image.Image"
+    " | npt.NDArray[np.generic] | Tensor | Sequence[float]"
+)
+"""What ``learn_one`` and ``predict`` take: a path, an encoded image (JPEG, PNG, …) as bytes, a PIL
+image, a numpy array (H×W or H×W×1/3/4; uint8, uint16, or floats from 0 to 1) or a torch tensor
+(C×H×W, H×W×C or H×W). Without a network in front (``backbones.identity``) it is a feature: an
+array, a tensor or a sequence of numbers. ``verse.images`` says what becomes of awkward cases."""
 
 
 class VerseError(ValueError):
@@ -44,24 +62,11 @@ class MissingExtra(VerseError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs the package {package}: pip install 'verse[{extra}]'")
+        super().__init__(f"this needs the package {package}: pip install '{DISTRIBUTION}[{extra}]'")
 
 
 class Refused(VerseError):
     """The sample was not learned; the learner is exactly as it was before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One labelled feature: what a learner sees at one moment.
-
-    >>> import torch
-    >>> Sample(torch.zeros(4), 1).y
-    1
-    """
-
-    z: Tensor
-    y: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,50 @@ class Prediction:
     probabilities: Mapping[Label, float]
     step: int
 
+    def __repr__(self) -> str:
+        """Without the probabilities, of which there may be hundreds."""
+        return (
+            f"Prediction({self.label!r}, confidence={self.confidence:.4f}, step={self.step}, "
+            f"{len(self.probabilities)} classes)"
+        )
+
     @property
     def confidence(self) -> float:
         """The probability of the answer, 0 before anything was learned."""
         return 0.0 if self.label is None else self.probabilities[self.label]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that may be "I don't know".
+
+    Parameters
+    ----------
+    label
+        The class; None for something unknown, and before anything was learned.
+    nearest
+        The likeliest class, known or not.
+    known
+        Whether the image fits anything that was taught.
+    novelty
+        How unusual it is: 0 like the frames taught, above 1 unknown.
+    probabilities
+        Of every known label, given that it is one of them.
+    step
+        How many samples had been learned.
+
+    >>> Answer(None, "mug", False, 3.2, {"mug": 0.9, "cup": 0.1}, step=12).confidence
+    0.9
+    """
+
+    label: Label | None
+    nearest: Label | None
+    known: bool
+    novelty: float
+    probabilities: Mapping[Label, float]
+    step: int
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the nearest class, 0 before anything was learned."""
+        return 0.0 if self.nearest is None else self.probabilities[self.nearest]

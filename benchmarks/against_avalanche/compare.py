@@ -23,9 +23,9 @@ from avalanche.training import supervised  # noqa: E402
 from avalanche.training.plugins import SynapticIntelligencePlugin  # noqa: E402
 
 from verse import learners  # noqa: E402
-from verse.backbones.plastic import Head, Plastic  # noqa: E402
-from verse.kernels.vector import Vector  # noqa: E402
 from verse.memory import Reservoir  # noqa: E402
+from verse.network.plastic import Head, Plastic  # noqa: E402
+from verse.network.vector import Vector  # noqa: E402
 
 CLASSES, LENGTH, LR = 3, 20, 0.05
 torch.manual_seed(0)

@@ -14,7 +14,7 @@ from verse.backbones.engine import OnnxEngine, TorchEngine, start
 from verse.backbones.onnx_export import export
 from verse.backbones.onnx_graph import convert
 from verse.backbones.onnx_layers import Unconvertible
-from verse.backbones.plastic import Head
+from verse.network.plastic import Head
 from verse.types import BadSetting
 
 INPUT = np.random.default_rng(0).integers(0, 256, (5, 224, 224, 3), dtype=np.uint8)
@@ -100,7 +100,7 @@ def test_the_converter_knows_the_common_layers() -> None:
             m.running_mean = torch.randn(8)
             m.running_var = torch.rand(8) + 0.5
     x = torch.randn(3, 3, 16, 16)
-    engine = OnnxEngine(net, x, threads=1)
+    engine = OnnxEngine(convert(net, x), threads=1)
     with torch.no_grad():
         torch.testing.assert_close(engine(x.numpy()), net.eval()(x), rtol=1e-5, atol=1e-6)
 

@@ -51,7 +51,9 @@ def test_a_machine_that_dies_of_it_is_told(monkeypatch) -> None:
     trial(monkeypatch, subprocess.CalledProcessError(-4, "python"))
     assert precision.resolve("auto") == "float32"
     with pytest.raises(BadSetting, match="illegal instruction"):
-        backbones.build("resnet18", weights="random", engine="torch", precision="bfloat16")
+        backbones.build(
+            "resnet18", at="layer4.1", weights="random", engine="torch", precision="bfloat16"
+        )
 
 
 def test_features_alone_need_no_trial(monkeypatch) -> None:

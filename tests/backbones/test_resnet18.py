@@ -10,15 +10,14 @@ from torch import nn
 
 from verse import backbones
 from verse.backbones.resnet18 import PUBLISHED, stages
-from verse.backbones.weights import sha256
+from verse.paths import sha256
 
 FILE = "resnet18-imagenet1k-v1.safetensors"
 IMAGE = np.random.default_rng(0).integers(0, 256, (2, 90, 120, 3), dtype=np.uint8)
 
 
 def test_the_parts_are_those_of_the_paper() -> None:
-    backbone = backbones.build("resnet18", weights="random", engine="torch")
-    assert backbone.at == "layer4.1"
+    backbone = backbones.build("resnet18", at="layer4.1", weights="random", engine="torch")
     assert backbone.G.z_shape == (512, 7, 7)
     convolutions = [m for m in backbone.G.network.modules() if isinstance(m, nn.Conv2d)]
     down = [m for m in convolutions if m.kernel_size == (1, 1)]

@@ -112,3 +112,34 @@ def test_the_key_follows_weights_and_split(net: Net) -> None:
     keys.add(backbones.split(net, at="one", preprocess=SMALL).key)
     keys.add(backbones.split(net, at="one", preprocess=Preprocess(size=16)).key)
     assert len(keys) == 5
+
+
+@pytest.mark.parametrize(("positions", "name"), [(1, "grid1"), (2, "grid"), (3, "grid3")])
+def test_the_compact_split(net: nn.Module, positions: int, name: str) -> None:
+    """G ends in averaged positions of the last map, all of one length; F is linear behind it."""
+    ours = backbones.split(net, grid=positions, preprocess=SMALL)
+    plain = backbones.split(net, at=name, preprocess=SMALL, engine="torch")
+    assert ours.at == plain.at == name and ours.key == plain.key
+    assert ours.G.z_shape[1:] == (positions, positions)
+    z = ours.G(IMAGES)
+    torch.testing.assert_close(z, plain.G(IMAGES), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(z.flatten(1).norm(dim=1), torch.full((len(IMAGES),), 10.0))
+    assert ours.F.head.d == z[0].numel()
+    assert not list(ours.F.body.parameters())
+
+
+def test_a_grid_before_a_named_layer(net: nn.Module) -> None:
+    whole = backbones.split(net, at="two", preprocess=SMALL).G(IMAGES)
+    compact = backbones.split(net, at="two", grid=1, preprocess=SMALL)
+    mean = whole.mean((2, 3), keepdim=True)
+    expected = 10 * mean / mean.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
+    torch.testing.assert_close(compact.G(IMAGES), expected, rtol=1e-4, atol=1e-4)
+    assert compact.at == "two-grid1"
+
+
+def test_a_grid_that_does_not_fit(net: nn.Module) -> None:
+    with pytest.raises(BadSetting, match="8 × 8 positions: a grid of 9 × 9 does not fit"):
+        backbones.split(net, grid=9, preprocess=SMALL)
+    vectors = nn.Sequential(nn.Flatten(), nn.Linear(3072, 4))
+    with pytest.raises(BadSetting, match="name a layer to split at"):
+        backbones.split(vectors, preprocess=SMALL)

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from verse import backbones
-from verse.backbones.weights import Published, cache_directory, find, read
+from verse.backbones.weights import Published, find, read
+from verse.paths import cache_directory
 from verse.types import BadSetting, BadState
 
 DATA = b"weights" * 500_000

@@ -91,15 +91,18 @@ def test_what_there_is_to_do() -> None:
     text = HEAD + 'orders = ["iid", "instance"]\nseeds = 3\nlearners = ["verse", "ncm"]\n'
     shown = call(recipe(text), "--dry-run").stdout
     assert shown.startswith("12 runs, 12 of them to do\n")
-    assert [line.split() for line in shown.splitlines()[2:]] == [
+    assert [line.split() for line in shown.splitlines()[2:4]] == [
         ["verse_toy.load", "verse", "6", "6"],
         ["verse_toy.load", "ncm", "6", "6"],
     ]
+    assert "nobody knows how long" in shown
     assert not Path("results").exists()  # looking leaves nothing behind
-    with Store(Path("results")).claimed():  # and works while a grid is running
-        assert call("recipe.toml", "--dry-run").exit_code == 0
     some = call("recipe.toml", "--dry-run", "--only", "order=iid", "--only", "seed=0,2", "--json")
     assert json.loads(some.stdout)["missing"] == 4
+    assert call("recipe.toml", "--only", "order=iid", "--only", "seed=0").exit_code == 0
+    assert "by what finished runs took" in call("recipe.toml", "--dry-run").stdout
+    missing = call(recipe('datasets = ["folder:nowhere"]\nlearners = ["ncm"]\n'), "--dry-run")
+    assert "the data is missing: folder:nowhere" in missing.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from verse.cli import main
-from verse.cli.list import KINDS
+from verse.cli.list import KINDS, LEGEND, short
+from verse.configuration import Configuration
+from verse.learners.traits import Traits
 
 SOME = {
     "learners": "verse",
@@ -33,6 +35,32 @@ def test_people_get_a_table() -> None:
     assert "class-balanced" in result.stdout
 
 
+def test_alone_it_lists_every_kind() -> None:
+    result = CliRunner().invoke(main, ["list"], catch_exceptions=False)
+    assert result.exit_code == 0
+    for kind, name in SOME.items():
+        assert f"{kind.upper()}\n" in result.stdout and f"\n{name} " in result.stdout
+    found = json.loads(CliRunner().invoke(main, ["list", "--json"]).stdout)
+    assert set(found) == set(KINDS)
+
+
+def test_the_default_is_marked_and_is_the_one_that_is_taken() -> None:
+    taken = Configuration()
+    kinds = {"learners": taken.learner, "backbones": taken.backbone, "memories": taken.memory}
+    for kind, name in kinds.items():
+        rows = json.loads(CliRunner().invoke(main, ["list", kind, "--json"]).stdout)
+        assert [row["name"] for row in rows if row["default"]] == [name]
+        assert f"{name} (default)" in CliRunner().invoke(main, ["list", kind]).stdout
+
+
+def test_every_column_of_the_assumptions_is_explained() -> None:
+    result = CliRunner().invoke(main, ["list", "learners"], env={"COLUMNS": "200"})
+    explained = {word for column in LEGEND for word in column.split(", ")}
+    row = {"name": "x", "type": "", **dict.fromkeys(Traits("online").as_dict())}
+    assert set(short(row)) - {"name"} | {"fidelity"} == explained
+    assert all(column in result.stdout for column in LEGEND)
+
+
 def test_an_unknown_kind_names_the_valid_ones() -> None:
     result = CliRunner().invoke(main, ["list", "lerners"])
     assert result.exit_code == 2
@@ -44,9 +72,9 @@ def test_learners_come_with_what_they_assume() -> None:
     result = CliRunner().invoke(main, ["list", "learners", "--json"], catch_exceptions=False)
     rows = {row["name"]: row for row in json.loads(result.stdout)}
     columns = {
-        "name", "description", "fidelity", "adaptation", "type", "batch_size", "fine_tuning",
-        "single_pass", "class_incremental", "subset_replay", "training_time", "inference_time",
-        "buffer", "violates_cisll", "settings",
+        "name", "description", "default", "fidelity", "adaptation", "type", "batch_size",
+        "fine_tuning", "single_pass", "class_incremental", "subset_replay", "training_time",
+        "inference_time", "buffer", "violates_cisll", "settings",
     }  # fmt: skip
     assert all(set(row) == columns for row in rows.values())
     assert all(row["fidelity"] in ("faithful", "adapted") for row in rows.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 from verse.cli import main
 
 RECIPE = """
+title = "Points"
 datasets = ["verse_toy.load"]
 backbones = ["verse_toy.flat"]
 options = {videos = 4, frames = 3}
@@ -41,24 +43,26 @@ def test_from_recipe_to_report_and_tuned_settings() -> None:
     cell = found["omega_all"][0]
     assert (cell["dataset"], cell["order"], cell["n"]) == ("verse_toy.load", "class-instance", 2)
     assert cell["low"] <= cell["mean"] <= cell["high"]
-    assert {claim["verdict"] for claim in found["claims"]} == {"undecided"}
-    assert not Path("docs").exists()  # JSON alone writes nothing
-    assert "docs/results/index.html" in call("report").stdout
-    assert Path("docs/results/index.html").is_file()
+    assert cell["mu_low"] <= cell["mu_all"] <= cell["mu_high"] and cell["reference"]
+    assert "claims" not in found  # nobody reran the paper
+    assert not Path("results/report").exists()  # JSON alone writes nothing
+    assert "6 runs: see results/report/index.html" in call("report").stdout
+    assert Path("results/report/index.md").read_text().startswith("# Points\n")
+    assert not Path("docs").exists()
     chosen = call("report", "results", "--tuning", "tuning.toml")
     assert "[tuned]\ntinyer = {lr = 0.0" in chosen.stdout
     # runs on validation videos may lie in a folder of their own, and nobody else may
-    Path("results/tuning").mkdir()
-    trials = [p for p in Path("results").glob("*.json") if '"validation":"last:1"' in p.read_text()]
-    for path in trials:
-        path.rename(Path("results/tuning") / path.name)
+    trials = Path("results/verse_toy.load/tinyer.jsonl")
+    apart = Path("results/tuning/verse_toy.load")
+    apart.mkdir(parents=True)
+    shutil.copy("results/verse_toy.load/shared.jsonl", apart)
+    trials.rename(apart / trials.name)
     assert call("report", "results", "--tuning", "tuning.toml").stdout == chosen.stdout
     assert json.loads(call("report", "results", "--json").stdout) == found
-    run = next(Path("results").glob("*.json"))
-    run.rename(Path("results/tuning") / run.name)
+    shutil.copy("results/verse_toy.load/ncm.jsonl", apart)
     mixed = call("report", "results")
     assert mixed.exit_code == 2 and "validation videos only" in mixed.stderr
-    run = (Path("results/tuning") / run.name).rename(run)
+    (apart / "ncm.jsonl").unlink()
     table = call("report", "--tuning", "table.toml")
     assert table.exit_code == 2 and "validation videos" in table.stderr
 
@@ -71,3 +75,11 @@ def test_nothing_to_report(args: tuple[str, ...], words: str) -> None:
     result = call("report", *args)
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+def test_what_verse_run_kept_is_reported() -> None:
+    args = ("--backbone", "verse_toy.flat", "--learner", "ncm", "--no-offline")
+    assert call("run", "verse_toy.load", *args).exit_code == 0
+    assert call("report", "runs").stdout.startswith("1 run: see runs/report/index.html")
+    page = Path("runs/report/index.md").read_text()
+    assert "| `ncm` | 0." in page and "Ω" not in page

@@ -18,7 +18,8 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from verse.cli import main
-from verse.experiments import Result as Record
+from verse.configuration import DEFAULT_LEARNER
+from verse.experiments.store import Store
 
 KEYS = {
     "run", "dataset", "learner", "order", "seed", "backbone", "capacity", "alpha", "mu_all",
@@ -60,27 +61,56 @@ def test_without_offline_there_is_no_omega() -> None:
     assert (found["omega_all"], found["offline_alpha"]) == (None, None)
 
 
+def test_it_says_what_it_will_do_before_it_starts() -> None:
+    result = call(*TOY, "--learner", "tinyer", "--no-offline")
+    said = " ".join(result.stderr.split())
+    assert "4 classes, 64 training frames in 8 videos" in said
+    assert "tinyer, class-instance, random seed 0, memory 20 samples (20, at most 0.0 MB)" in said
+    assert "to learn 64 frames with 4 tests" in said and "time about" in said
+    assert result.stdout.count("event") == 1  # its table once
+    assert "event" not in result.stderr
+
+
+def test_changed_data_are_not_taken_for_a_finished_run(tmp_path: Path) -> None:
+    images(tmp_path / "photos")
+    run = ("run", "folder:photos", "--weights", "random", "--at", "fc", "--no-offline")
+    first = call(*run)
+    assert first.exit_code == 0
+    again = call(*run)
+    assert "finished before; --fresh runs it again" in again.stderr
+    assert again.stdout == first.stdout
+    assert "finished before" not in call(*run, "--fresh").stderr
+    images(tmp_path / "photos" / "more", classes=1)
+    (tmp_path / "photos" / "more" / "class0").rename(tmp_path / "photos" / "class3")
+    (tmp_path / "photos" / "more").rmdir()
+    changed = call(*run)
+    assert "the data changed since this run was finished" in changed.stderr
+    assert changed.stdout != first.stdout
+    (kept,) = Store(tmp_path / "runs").results()  # the newer one took its place
+    assert len(kept.classes) == 3
+
+
 def test_people_see_the_curve_and_the_summary(tmp_path: Path) -> None:
     result = call(*TOY, "--order", "iid", "--steps", "4", "--fps", "20", "--step-seconds", "0.12")
     assert result.exit_code == 0
-    for text in ("α_t", "Offline", "μ_all", "Ω_all", "saved as runs", "34.4% of the frames"):
+    for text in ("α_t", "Offline", "μ_all", "Ω_all", "kept in runs", "34.4% of the frames"):
         assert text in result.stdout
-    assert result.stderr.count("\n") >= 5  # a row per event while it runs
-    (file,) = (tmp_path / "runs").iterdir()
-    assert Record.load(file).run.order == "iid"
+    (kept,) = Store(tmp_path / "runs").results()
+    assert kept.run.order == "iid"
 
 
 def test_options_reach_the_run(tmp_path: Path) -> None:
     found = document(
         *TOY, "--learner", "tinyer", "--set", "C=3", "--set", "clip=none", "--data", "frames=4",
         "--memory", "fifo", "--order", "instance", "--seed", "3", "--no-offline", "--prequential",
-        "--out", "here.json", "--plot", "curve.svg", "--track", "jsonl:events.jsonl", "--no-cache",
+        "--out", "here", "--plot", "curve.svg", "--track", "jsonl:events.jsonl", "--no-cache",
     )  # fmt: skip
     spec = found["spec"]
     assert spec["settings"] == {"C": 3, "clip": None}
     assert (spec["options"], spec["memory"], spec["seed"]) == ({"frames": 4}, "fifo", 3)
     assert found["prequential"] is not None
-    assert found["file"] == "here.json"
+    assert found["results"] == "here"
+    assert Store(tmp_path / "here").load(found["run"]).learned == found["steps"]
     assert (tmp_path / "curve.svg").read_text().count("<svg") == 1
     assert (tmp_path / "events.jsonl").read_text().count('"tested"') == len(found["alpha"])
     assert not list((tmp_path / "cache").rglob("*.z"))
@@ -91,14 +121,17 @@ def test_options_reach_the_run(tmp_path: Path) -> None:
     [
         (("run", "tabletopp"), "did you mean 'tabletop'"),
         (("run", "folder:nowhere"), "there is no folder nowhere"),
-        (("run", "tabletop", "--at", "hed", "--data", "frames=1"), "did you mean 'head'"),
+        (
+            ("run", "tabletop", "--at", "hed", "--data", "frames=1", "--data", "size=16"),
+            "did you mean 'head'",
+        ),
         ((*TOY, "--learner", "vers"), "did you mean 'verse'"),
         ((*TOY, "--order", "iidd"), "did you mean 'iid'"),
         ((*TOY, "--set", "betta=1"), "did you mean 'beta'"),
         ((*TOY, "--set", "beta"), "write name=value"),
         ((*TOY, "--set", "beta=-1"), "beta must be > 0"),
-        ((*TOY, "--capacity", "many"), "20/class"),
-        ((*TOY, "--memory", "ring"), "there are reservoir"),
+        ((*TOY, "--capacity", "many"), "20 per class"),
+        ((*TOY, "--memory", "ring"), "there are: reservoir"),
         ((*TOY, "--data", "fames=3"), "it has: classes, videos, frames"),
         ((*TOY, "--holdout", "last:1"), "split of its own"),
         ((*TOY, "--validation", "last:9"), "hold out fewer"),
@@ -162,9 +195,10 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
 def test_resume_of_a_finished_run_only_prints_it() -> None:
     track = ("--track", "jsonl:events.jsonl", "--track", "csv:alpha.csv")
     first = document(*TOY, "--no-offline", *track)
-    files = [Path(name) for name in (first["file"], "events.jsonl", "alpha.csv")]
+    kept = next(Path("runs").glob(f"verse_toy.load/{DEFAULT_LEARNER}.jsonl"))
+    files = [kept, Path("events.jsonl"), Path("alpha.csv")]
     before = [(f.stat().st_mtime_ns, f.read_bytes()) for f in files]
-    assert document(*TOY, "--no-offline", "--resume", *track) == first
+    assert document(*TOY, "--no-offline", *track) == first
     assert [(f.stat().st_mtime_ns, f.read_bytes()) for f in files] == before
 
 
@@ -181,12 +215,12 @@ def test_kill_9_at_random_points_changes_nothing(tmp_path: Path, root: Path) -> 
         return subprocess.Popen([*args, *more], env=environment, stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL)  # fmt: skip
 
-    whole = json.loads(start("--out", "whole.json").communicate(timeout=120)[0])
-    saved = tmp_path / "cut.checkpoint"
+    whole = json.loads(start("--out", "whole").communicate(timeout=120)[0])
+    saved = tmp_path / "cut" / ".partial" / f"{whole['run']}.checkpoint"
     chance = random.Random(int.from_bytes(os.urandom(4), "big"))
     killed = 0
     for _ in range(5):
-        process = start("--out", "cut.json", "--resume")
+        process = start("--out", "cut")
         wanted = chance.randint(1, 6)  # saves to wait for: at least one, so that it gets on
         seen: set[int] = set()
         before = saved.stat().st_mtime_ns if saved.exists() else 0
@@ -200,7 +234,7 @@ def test_kill_9_at_random_points_changes_nothing(tmp_path: Path, root: Path) -> 
         process.communicate()
         killed += process.returncode == -signal.SIGKILL
     assert killed >= 4  # a busy machine may let one finish first
-    cut = json.loads(start("--out", "cut.json", "--resume").communicate(timeout=120)[0])
+    cut = json.loads(start("--out", "cut").communicate(timeout=120)[0])
     assert cut["alpha"] == whole["alpha"]
     assert cut["steps"] == whole["steps"] == 1280
     assert not saved.exists()
@@ -217,13 +251,11 @@ def test_ctrl_c_exits_with_130_and_can_be_resumed(
 
     with monkeypatch.context() as patch:
         patch.setattr(live.Live, "__call__", stop)
-        result = call(*TOY, "--no-offline", "--out", "cut.json", "--track", "jsonl:cut.jsonl")
+        result = call(*TOY, "--no-offline", "--out", "cut", "--track", "jsonl:cut.jsonl")
     assert result.exit_code == 130
-    assert (tmp_path / "cut.checkpoint").exists()
-    cut = document(
-        *TOY, "--no-offline", "--out", "cut.json", "--resume", "--track", "jsonl:cut.jsonl"
-    )
-    whole = document(*TOY, "--no-offline", "--out", "whole.json", "--track", "jsonl:whole.jsonl")
+    assert list((tmp_path / "cut" / ".partial").glob("*.checkpoint"))
+    cut = document(*TOY, "--no-offline", "--out", "cut", "--track", "jsonl:cut.jsonl")
+    whole = document(*TOY, "--no-offline", "--out", "whole", "--track", "jsonl:whole.jsonl")
     assert cut["alpha"] == whole["alpha"]
     cut_losses, whole_losses = (
         [line for line in (tmp_path / name).read_text().splitlines() if '"learned",' in line]

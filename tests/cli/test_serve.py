@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,6 +14,8 @@ from click.testing import CliRunner
 
 import verse
 from verse.cli import main
+from verse.cli.serve import describe
+from verse.serve.listener import bind
 
 
 def serve(*arguments: str, **environment: str):
@@ -39,12 +46,75 @@ def test_certificate_and_key_belong_together(tmp_path: Path, only: str) -> None:
     assert result.exit_code == 2 and "belong together" in result.stderr
 
 
-def test_an_unknown_learner_is_named(tmp_path) -> None:
-    result = serve(str(tmp_path / "d"), "--learner", "vers", "--weights", "random")
+def test_an_unknown_learner_is_named_and_nothing_is_left_behind(tmp_path) -> None:
+    result = serve(str(tmp_path / "d"), "--port", "0", "--learner", "vers", "--weights", "random")
     assert result.exit_code == 2 and "did you mean 'verse'" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_second_server_says_what_to_do(tmp_path) -> None:
     with verse.open(tmp_path, backbone=verse.backbones.identity((3,))):
-        result = serve(str(tmp_path))
+        result = serve(str(tmp_path), "--port", "0")
     assert result.exit_code == 2 and "open for writing in another process" in result.stderr
+    assert "verse predict and verse classes work meanwhile" in " ".join(result.stderr.split())
+
+
+def test_a_busy_port_is_one_sentence_and_nothing_is_left_behind(tmp_path) -> None:
+    (taken,) = bind("127.0.0.1", 0)
+    with taken:
+        port = taken.getsockname()[1]
+        result = serve(str(tmp_path / "d"), "--port", str(port))
+    assert result.exit_code == 2
+    assert f"port {port}" in result.stderr and "Give another --port" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "203.0.113.9"])
+def test_an_address_that_is_not_of_this_machine(tmp_path: Path, host: str) -> None:
+    result = serve(str(tmp_path / "d"), "--host", host, VERSE_TOKEN="x" * 16)
+    assert result.exit_code == 2 and f"cannot listen on {host}" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("after", [0.05, 0.6, 1.5])
+def test_ctrl_c_while_it_loads_exits_with_130(tmp_path: Path, after: float) -> None:
+    # an interrupt inside the import of a compiled module may come out as another error: once in a
+    # while that is so, and not each time
+    ends = [interrupt(tmp_path / f"d{i}", after) for i in range(2)]
+    clean = [said for code, said in ends if code in (130, -signal.SIGINT)]
+    assert clean, ends
+    assert "Traceback" not in clean[0]
+
+
+def interrupt(folder: Path, after: float) -> tuple[int, str]:
+    """Ctrl-C so many seconds after the first line; (exit code, standard error)."""
+    command = [sys.executable, "-m", "verse.cli", "serve", str(folder), "--port", "0"]
+    with subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a runner in the background of a shell ignores Ctrl-C, and so would its children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as server:
+        assert server.stderr is not None
+        assert server.stderr.readline().startswith("Opening ")
+        time.sleep(after)
+        said = ""
+        try:
+            for _ in range(5):  # as a person would press it again
+                server.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    said = server.communicate(timeout=8)[1]
+                    break
+        finally:
+            server.kill()
+    return server.returncode, said
+
+
+def test_labels_of_an_old_folder_that_are_no_text_can_be_printed() -> None:
+    class Taught:
+        classes, samples = ["caf\udce9", "a\nb"], 2
+        learner = type("SLDA", (), {"name": "slda"})
+
+    assert describe(Taught).startswith("2 classes (caf\\udce9, a\\nb), 2 samples")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from click.testing import CliRunner
 from PIL import Image
 
 import verse
 from verse.cli import main
+from verse.configuration import DEFAULT_LEARNER
 
 COLOURS = {"red": (200, 30, 30), "blue": (30, 30, 200)}
 
@@ -48,16 +51,86 @@ def test_teach_resume_predict(folder, tmp_path) -> None:
 
     Image.new("RGB", (32, 32), (190, 40, 40)).save(folder / "red" / "new.png")
     code, out, _ = call("teach", directory, folder, "--threads", 1)  # only what is new
-    assert code == 0 and "1 images learned, 12 were known already, 1 unreadable" in out
+    assert code == 0 and "1 image learned, 12 known before, 1 unreadable" in out
 
     asked = [folder / "red" / "new.png", folder / "blue" / "1.png"]
     code, out, _ = call("predict", directory, *asked, "--threads", 1, "--json")
     rows = json.loads(out)
-    assert code == 0 and [row["label"] for row in rows] == ["red", "blue"]
+    assert code == 0 and [row["nearest"] for row in rows] == ["red", "blue"]
+    assert [row["known"] for row in rows] == [row["label"] is not None for row in rows]
     assert rows[0]["step"] == 13 and rows[0]["probabilities"][0]["label"] == "red"
     code, out, err = call("predict", directory, asked[0], folder / "red" / "broken.jpg",
                           "--threads", 1)  # fmt: skip
-    assert code == 2 and "red" in out and "unreadable" in out and "broken.jpg" in err
+    assert code == 2 and "red" in out and "unreadable" in out
+    assert err.count("broken.jpg") == 1  # named, and named once
+
+    code, out, _ = call("predict", directory, folder / "blue", folder / "red" / "more", "--json")
+    assert code == 0 and len(json.loads(out)) == 8
+    (folder / "red" / "broken.jpg").unlink()
+    code, out, _ = call("predict", directory, folder)
+    assert code == 0 and "13 of 13 right by their folders' names, 100.0%" in out
+    (folder / "blue" / "1.png").rename(folder / "red" / "1-blue.png")
+    code, out, _ = call("predict", directory, folder)
+    assert "12 of 13 right" in out and "red taken for blue: 1" in out
+    (tmp_path / "none").mkdir()
+    code, _, err = call("predict", directory, tmp_path / "none")
+    assert code == 2 and "has no images" in err
+
+
+def test_what_was_taken_back_is_taught_when_asked(folder, tmp_path) -> None:
+    directory = tmp_path / "taught"
+    call("teach", directory, folder, "--threads", 1)
+    with verse.open(directory) as classifier:
+        classifier.undo()
+        classifier.forget("blue")
+    code, out, _ = call("teach", directory, folder, "--threads", 1)
+    assert code == 0 and "0 images learned, 5 known before" in out
+    assert "7 images undone or forgotten since: --again teaches them once more" in out
+    for learned, known in ((7, 5), (0, 12)):  # asked twice, taught once more
+        _, out, _ = call("teach", directory, folder, "--again", "--threads", 1, "--json")
+        document = json.loads(out)
+        assert (document["learned"], document["known"]) == (learned, known)
+        assert document["taken_back"] == 0 and document["samples"] == 18
+
+
+def test_forget(folder, tmp_path) -> None:
+    directory, never = tmp_path / "taught", tmp_path / "never"
+    call("teach", directory, folder, "--keep", "features", "--threads", 1)
+    for wrong, told in (
+        ((), "say what to forget"),
+        (("--label", "red", "--seq", 1), "say what to forget"),
+        (("--seq", 99), "cannot be forgotten exactly"),
+        (("--label", "green"), "no class"),
+        (("--seq", 1, "--retire"), "takes a --label"),
+    ):
+        code, _, err = call("forget", directory, *wrong)
+        assert code == 2 and told in err
+    code, out, _ = call("forget", directory, "--label", "blue", "--threads", 1, "--json")
+    assert code == 0 and json.loads(out)["forgotten"] == 6
+    shutil.rmtree(folder / "blue")
+    call("teach", never, folder, "--threads", 1)
+    with verse.open(directory) as one, verse.open(never) as other:
+        a, b = one.learner.state(), other.learner.state()
+        assert a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
+    code, out, _ = call("forget", never, "--label", "red", "--retire")
+    assert code == 0 and "retired" in out
+
+
+def test_classes_of_a_model(folder, tmp_path) -> None:
+    directory = tmp_path / "taught"
+    code, _, err = call("classes", directory)
+    assert code == 2 and "no classifier" in err and not directory.exists()
+    call("teach", directory, folder, "--threads", 1)
+    code, out, _ = call("classes", directory, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["classes"] == [
+        {"class": "blue", "taught": 6, "remembered": 6},
+        {"class": "red", "taught": 6, "remembered": 6},
+    ]
+    assert (found["samples"], found["learner"]) == (12, DEFAULT_LEARNER)
+    code, out, _ = call("classes", directory)
+    assert code == 0 and "2 classes, 12 samples learned, 12 samples remembered" in out
 
 
 def test_an_interrupted_lesson_goes_on(folder, tmp_path, monkeypatch) -> None:
@@ -78,7 +151,7 @@ def test_an_interrupted_lesson_goes_on(folder, tmp_path, monkeypatch) -> None:
         code, _, err = call("teach", parts, folder, "--threads", 1)
     assert code == 130 and "everything so far is kept" in err
     code, out, _ = call("teach", parts, folder, "--threads", 1)
-    assert code == 0 and "8 images learned, 4 were known already" in out
+    assert code == 0 and "8 images learned, 4 known before" in out
     with verse.open(whole, readonly=True) as a, verse.open(parts, readonly=True) as b:
         left, right = a.learner.state(), b.learner.state()
         assert all((left[k] == right[k]).all() for k in left)

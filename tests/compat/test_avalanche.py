@@ -10,19 +10,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-import sysconfig
 from pathlib import Path
 from types import SimpleNamespace as Thing
 
-import filelock
 import numpy as np
 import pytest
 import torch
 from torch.utils.data import TensorDataset
 
+from tests.real_library import find_python
 from verse.backbones import identity
-from verse.backbones.weights import cache_directory
 from verse.compat.avalanche import lessons, stream
 from verse.types import BadData
 
@@ -66,33 +63,9 @@ def test_an_empty_benchmark_is_told() -> None:
         stream(Thing(train_stream=[], test_stream=[]), identity(8).G)
 
 
-def real_library(root: Path) -> Path:
-    """The Python of an environment with Avalanche; it borrows what is installed here already."""
-    if named := os.environ.get("VERSE_AVALANCHE"):
-        return Path(named)
-    if not os.environ.get("CI"):
-        pytest.skip("makes an environment: set CI=true, or VERSE_AVALANCHE to a Python that has it")
-    folder = cache_directory() / f"avalanche-{VERSION}-{sys.version_info[0]}.{sys.version_info[1]}"
-    python = folder / "bin" / "python"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(f"{folder}.lock"):
-        if not (folder / "complete").exists():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        site = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
-        (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-        if not (folder / "complete").exists():
-            wanted = [f"avalanche-lib=={VERSION}", f"torchvision=={VISION}"]
-            pins = ["-c", str(root / "constraints.txt")]
-            install = [str(python), "-m", "pip", "install", "--quiet", *pins, *wanted]
-            done = subprocess.run(install, capture_output=True, text=True, check=False)
-            if done.returncode:
-                pytest.skip(f"Avalanche cannot be installed here: {done.stderr.strip()[-300:]}")
-            (folder / "complete").touch()
-    return python
-
-
 def test_the_real_library(root: Path) -> None:
-    python = real_library(root)
+    wanted = [f"avalanche-lib=={VERSION}", f"torchvision=={VISION}"]
+    python = find_python("avalanche", wanted, root)
     done = subprocess.run(
         [str(python), "-W", "ignore", str(root / "tests" / "compat" / "avalanche_script.py")],
         env={**os.environ, "PYTHONPATH": str(root)},

@@ -151,7 +151,7 @@ def test_unknown_names_suggest_the_nearest(tmp_path, monkeypatch):
 
 
 def test_options_are_checked_against_the_loader():
-    with pytest.raises(BadSetting, match="no option 'speed'; it has: root, fps, download"):
+    with pytest.raises(BadSetting, match="no option 'speed'; it has: root, fps, rate, download"):
         datasets.load("core50", options={"speed": 3})
     with pytest.raises(BadSetting, match="takes no holdout"):
         datasets.load("core50", holdout="last:1")

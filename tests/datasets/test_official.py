@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from verse import datasets
 from verse.datasets import core50, icub1, icub28, imagenet100
-from verse.datasets.base import DataWarning
+from verse.datasets.base import DataWarning, Frames, Source
 from verse.datasets.official import Expect
 from verse.types import BadData, BadSetting
 
@@ -57,6 +59,7 @@ def test_core50_splits_by_session_and_labels_by_category(tmp_path):
         "core50", whole_core50(tmp_path), options={"expect": Expect(classes=10, train=80, test=30)}
     )
     assert found.classes[0] == "plug adapter"
+    assert found.classes[2] == "scissor"
     assert found.classes[9] == "remote control"
     assert (len(found.train), len(found.test)) == (80, 30)
     held = {found.video_names[v].split("/")[0] for v in found.test.videos.tolist()}
@@ -80,6 +83,48 @@ def test_core50_at_one_frame_a_second(tmp_path):
         datasets.load("core50", root, options={"fps": 3})
 
 
+def test_core50_at_the_official_rate(tmp_path):
+    """Every 20th frame of one list, in which object 46 comes before object 6."""
+    root = whole_core50(tmp_path, frames=21)
+    (root / "s3" / "o1" / "C_03_01_000.png").unlink()  # as in the real one: the tracker lost it
+    small = {"expect": Expect(classes=10, train=80 * 21, test=30 * 21 - 1)}
+    found = datasets.load("core50", root, options={**small, "rate": "official"})
+    names = [found.test.name(i).split("|")[0] for i in range(len(found.test))]
+    assert (len(found.train), len(found.test)) == (80 * 21, -(-(30 * 21 - 1) // 20))
+    assert found.split == "sessions 3, 7, 10, every 20th frame of their list"
+    things = sorted(f"o{o}" for o in range(1, 51, 5))
+    listed = [
+        f"s{s}/{o}/C_{s:02d}_{int(o[1:]):02d}_{f:03d}.png"
+        for s in (3, 7, 10)
+        for o in things
+        for f in range(21)
+    ][1:]
+    assert sorted(names) == sorted(listed[::20])
+    assert things[:3] == ["o1", "o11", "o16"]
+    slow = datasets.load("core50-1fps", root, options={**small, "rate": "official"})
+    assert len(slow.test) == len(found.test) and len(slow.train) == 160
+    with pytest.raises(BadSetting, match="rate is video or official, not 'fast'"):
+        datasets.load("core50", root, options={"rate": "fast"})
+
+
+def test_core50_at_the_official_rate_has_its_published_length():
+    """300 frames a video but for 28 lost ones: 44,972 frames, of which 2,249 are listed."""
+
+    class Named(Source):
+        def read(self, i):
+            raise NotImplementedError
+
+        def key(self, i):
+            video, frame = divmod(i + 1, 300)
+            session, thing = (3, 7, 10)[video // 50], video % 50 + 1
+            return f"s{session}/o{thing}/C_{session:02d}_{thing:02d}_{frame:03d}.png|9"
+
+    n = core50.EXPECT.test
+    chosen = core50.reduced(Frames(np.zeros(n), np.zeros(n), np.zeros(n), Named()))
+    assert len(chosen) == 2_249
+    assert Named().key(chosen[0]) == "s3/o1/C_03_01_001.png|9"
+
+
 def test_core50_wrong_copies(tmp_path, core50_tree):
     with pytest.raises(BadData, match=r"3 classes .* not 10 and 252 training images, not 119,894"):
         datasets.load("core50", core50_tree)
@@ -99,7 +144,7 @@ def test_absent_copies_say_what_to_get_and_where(tmp_path):
     for name, words in (
         ("core50", "core50_128x128.zip"),
         ("icub28", "iCubWorld28_128x128.zip"),
-        ("icub1", "10 categories"),
+        ("icub1", "icub.org/download/datasets/iCubWorld.zip"),
         ("imagenet100", "ILSVRC2012_img_train.tar"),
     ):
         with pytest.raises(BadData, match=words) as error:
@@ -148,6 +193,7 @@ def test_icub28_days_and_categories(tmp_path):
     assert (len(found.train), len(found.test)) == (112, 112)
     assert len(set(found.train.videos.tolist())) == 4 * 14
     assert found.video_names[0] == "train/day1/cup1"
+    assert found.train.name(0).startswith("train/day1/cup/cup1/00004192.ppm")  # runs on in a day
     assert not any("manual" in name for name in found.video_names.values())
 
 
@@ -190,6 +236,37 @@ def test_icub1_conditions(icub1_tree):
         datasets.load("icub1", icub1_tree, options={"test": "Robot7"})
     with pytest.raises(BadData, match="has no background/ but categorization, robot"):
         datasets.load("icub1", icub1_tree, options={"test": "background"})
+
+
+def test_icub1_masks_are_no_frames(icub1_tree):
+    """Ten images a category, masks beside them: by name, in a folder, or by what they show."""
+    place = icub1_tree / "iCubWorld1.0" / "test" / "background"
+    for c in TEN:
+        for k in range(10):
+            image(place / c / f"{k:08d}.jpg", 100 + k)
+            image(place / c / f"{k:08d}_mask.png", 255)
+            image(place / c / "masks" / f"{k:08d}.png", 255)
+        half = np.zeros((20, 20, 3), np.uint8)
+        half[5:12, 5:12] = 255
+        Image.fromarray(half).save(place / c / "90000000.ppm")
+    small = {"expect": Expect(classes=10, train=60), "test": "background"}
+    found = datasets.load("icub1", icub1_tree, options=small)
+    assert len(found.test) == 100
+    assert np.bincount(found.test.labels).tolist() == [10] * 10
+
+
+def test_icub1_robot_shows_known_and_new_objects(icub1_tree):
+    root = icub1_tree / "iCubWorld1.0"
+    shutil.rmtree(root / "test" / "robot")
+    grow(root, (f"test/robot/known/{c}/{c}_1/{f:05d}.jpg" for c in TEN[:5] for f in range(2)))
+    grow(root, (f"test/robot/new/{c}/{f:05d}.jpg" for c in TEN[5:] for f in range(3)))
+    small = {"expect": Expect(classes=10, train=60), "test": "robot"}
+    found = datasets.load("icub1", icub1_tree, options=small)
+    assert len(found.test) == 25
+    assert {name.split("/")[0] for v, name in found.video_names.items() if v >= 30} == {
+        "known",
+        "new",
+    }
 
 
 def test_icub1_wrong_copies(icub1_tree, tmp_path):

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from tests.durable.taught import DIM, abandon, clean, full_disk, opened, same, state, stream
-from verse.durable import JournalFull, pace
+from verse.durable import JournalFull, timing
 from verse.types import BadSetting
 
 
 def test_batch_mode_loses_at_most_the_last_batch(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(pace, "BATCH_SECONDS", 1e9)
+    monkeypatch.setattr(timing, "BATCH_SECONDS", 1e9)
     samples = stream(75)
     classifier = opened(tmp_path, durable="batch")
     for z, label in samples:
@@ -31,7 +31,7 @@ def test_batch_mode_loses_at_most_the_last_batch(tmp_path, monkeypatch) -> None:
 
 
 def test_batch_mode_keeps_what_a_full_disk_refused(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(pace, "BATCH_SECONDS", 1e9)
+    monkeypatch.setattr(timing, "BATCH_SECONDS", 1e9)
     classifier = opened(tmp_path, durable="batch")
     for z, label in stream(5):
         classifier.learn_feature(z, label)
@@ -43,3 +43,15 @@ def test_batch_mode_keeps_what_a_full_disk_refused(tmp_path, monkeypatch) -> Non
     abandon(classifier)
     with opened(tmp_path) as again:
         assert again.samples == learned and same(again, before)
+
+
+def test_closing_on_a_full_disk_loses_nothing(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(timing, "BATCH_SECONDS", 1e9)
+    classifier = opened(tmp_path, durable="batch")
+    for z, label in stream(15):
+        classifier.learn_feature(z, label)
+    with full_disk(), pytest.raises(JournalFull, match="free some disk space"):
+        classifier.close()
+    classifier.close()
+    with opened(tmp_path) as again:
+        assert again.samples == 15

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+import time
 from pathlib import Path
 
 import pytest
 import torch
 
 from tests.durable.taught import DIM, abandon, clean, opened, same, state, stream
-from verse.durable import Lesson, TooLate
-from verse.types import BadLabel, BadSetting
+from verse.durable import Lesson, NotWiped, TooLate, write_ahead
+from verse.types import BadLabel, BadSetting, BadState
 
 
 @pytest.mark.parametrize("back", [1, 2, 5, 10])
@@ -81,34 +84,135 @@ def files_hold(path: Path, needle: bytes) -> list[str]:
 def test_forgotten_is_gone_from_every_file(tmp_path, crash, monkeypatch) -> None:
     secret = torch.linspace(3.14159, 2.71828, DIM)
     needle = secret.numpy().tobytes()
-    classifier = opened(tmp_path)
+    live, copy = tmp_path / "live", tmp_path / "copy"
+    classifier = opened(live)
     for t in range(25):
         classifier.learn_lessons(
-            [Lesson(secret, "secret name", None, {"thumbnail": b"JPEG secret"})]
+            [Lesson(secret, "secret name", f"k{t}", {"thumbnail": b"JPEG secret"})]
         )
         classifier.learn_feature(torch.ones(DIM) * t, "other")
     classifier._write_ahead.save(window=10)
-    assert files_hold(tmp_path, needle) and files_hold(tmp_path, b"secret name")
+    assert files_hold(live, needle) and files_hold(live, b"secret name")
     if crash == "after the entry":
         monkeypatch.setattr(classifier._write_ahead, "save", lambda window: None)
     if crash == "after the checkpoint":
         monkeypatch.setattr(classifier._directory, "remove_old_files", lambda: None)
-        monkeypatch.setattr(classifier._directory, "_wipe", lambda: None)
-    assert classifier.forget("secret name") == 20
+        monkeypatch.setattr(classifier._directory, "wipe", lambda *_: None)
+    assert classifier.forget("secret name") == 25
     after = state(classifier)
     if crash == "none":
-        assert not files_hold(tmp_path, needle)
-        assert not files_hold(tmp_path, b"secret")
+        assert not files_hold(live, needle) and not files_hold(live, b"secret")
         with pytest.raises(TooLate):
             classifier.undo()
-        classifier.close()
     else:
-        abandon(classifier)
+        assert files_hold(live, needle)
+    # closing a database folds its log: only a copy is what a killed process leaves
+    shutil.copytree(live, copy, ignore=shutil.ignore_patterns("*-shm", "lock"))
+    classifier.close()
+    monkeypatch.undo()
+    again = opened(copy)
+    assert same(again, after) and again.classes == ["other"]
+    assert not files_hold(copy, needle) and not files_hold(copy, b"secret")
+    assert again.thumbnails() == {} and again.fate_of("k3") == "forgotten"
+    again.close()
+
+
+def test_a_reader_cannot_hold_up_forgetting(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(write_ahead, "WIPE_SECONDS", 0.1)
+    secret = torch.linspace(3.14159, 2.71828, DIM)
+    needle = secret.numpy().tobytes()
+    classifier = opened(tmp_path)
+    for t in range(4):
+        classifier.learn_feature(secret, "secret name")
+        classifier.learn_feature(torch.ones(DIM) * t, "other")
+    reader = sqlite3.connect(tmp_path / "journal.sqlite")
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM entries").fetchone()
+    begin = time.monotonic()
+    with pytest.raises(NotWiped, match="a reader holds on to the old log"):
+        classifier.forget("secret name")
+    classifier.learn_feature(torch.ones(DIM), "other")
+    assert time.monotonic() - begin < 5 and classifier.classes == ["other"]
+    assert files_hold(tmp_path, needle) and classifier.undoable == [10]
+    reader.close()
+    classifier.learn_feature(torch.ones(DIM), "other")  # makes up for it
+    assert not files_hold(tmp_path, needle)
+    classifier.close()
+
+
+def test_several_are_undone_at_once(tmp_path) -> None:
+    samples = stream(40)
+    with opened(tmp_path) as classifier:
+        for z, label in samples:
+            classifier.learn_feature(z, label)
+        with pytest.raises(TooLate, match="sample 2 cannot"):
+            classifier.undo_many([40, 2])
+        assert classifier.samples == 40
+        assert classifier.undo_many([33, 40, 36]) == [samples[i - 1][1] for i in (33, 40, 36)]
+        rest = [s for i, s in enumerate(samples, 1) if i not in (33, 40, 36)]
+        assert same(classifier, clean(rest)) and not {33, 36, 40} & set(classifier.undoable)
+        for z, label in samples[:9]:
+            classifier.learn_feature(z, label)
+        classifier.undo_many(classifier.undoable[-9:])
+        assert same(classifier, clean(rest))
     with opened(tmp_path) as again:
-        assert same(again, after) and again.classes == ["other"]
-        assert not files_hold(tmp_path, needle)
-        assert not files_hold(tmp_path, b"secret")
-        assert again.thumbnails() == {}
+        assert same(again, clean(rest))
+
+
+@pytest.mark.parametrize("learner", ["verse-joint", "verse", "derpp", "gdumb", "icarl"])
+def test_undo_begins_in_memory(tmp_path, learner, monkeypatch) -> None:
+    """No checkpoint is read, and what a snapshot holds is not changed by going on from it."""
+    samples = stream(30)
+    classifier = opened(tmp_path, learner=learner)
+    for z, label in samples:
+        classifier.learn_feature(z, label)
+    monkeypatch.setattr(classifier._directory, "load", None)
+    for n in (3, 2, 4):
+        classifier.undo_many(classifier.undoable[-n:])
+        samples = samples[:-n]
+        assert same(classifier, clean(samples, learner))
+    classifier.close()
+
+
+def test_an_undo_that_fails_changes_nothing(tmp_path, monkeypatch) -> None:
+    samples = stream(12)
+    classifier = opened(tmp_path)
+    for z, label in samples:
+        classifier.learn_feature(z, label)
+
+    def fail(*_: object) -> None:
+        raise BadState("made to fail")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(classifier._state, "replay", fail)
+        with pytest.raises(BadState, match="made to fail"):
+            classifier.undo_many([10, 11])
+    assert same(classifier, clean(samples)) and 10 in classifier.undoable
+    classifier.learn_feature(*samples[0])
+    with monkeypatch.context() as patch:  # neither forward nor back: learning stops
+        patch.setattr(classifier._state, "restore", fail)
+        with pytest.raises(BadState, match="made to fail"):
+            classifier.undo()
+    with pytest.raises(BadState, match=r"made to fail.*open the directory again"):
+        classifier.learn_feature(*samples[1])
+    classifier.close()
+    with opened(tmp_path) as again:
+        assert same(again, clean([*samples, samples[0]]))
+
+
+def test_a_lost_undo_is_noticed(tmp_path) -> None:
+    """Cut behind the last sample, the log still holds all of them; the mark knows better."""
+    classifier = opened(tmp_path / "live")
+    for z, label in stream(6):
+        classifier.learn_feature(z, label)
+    log = (tmp_path / "live" / "journal.sqlite-wal").read_bytes()
+    classifier.undo()
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path / "live", copy, ignore=shutil.ignore_patterns("*-shm", "lock"))
+    classifier.close()
+    (copy / "journal.sqlite-wal").write_bytes(log)
+    with pytest.raises(BadState, match="ends at entry 6, but entry 7 was acknowledged"):
+        opened(copy)
 
 
 def test_consolidate_is_journaled(tmp_path) -> None:

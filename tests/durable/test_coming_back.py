@@ -7,12 +7,15 @@ import torch
 
 import verse
 from tests.durable.taught import DIM, abandon, clean, entries, opened, picture, same, stream, teach
-from verse import backbones, learners
+from verse import backbones, durable, learners
+from verse.classifier import StreamClassifier
 from verse.durable import Locked
-from verse.types import BadSetting, BadState
+from verse.types import BadData, BadSetting, BadState
 
 
-@pytest.mark.parametrize("learner", ["verse", "verse-lda", "derpp", "slda", "exstream", "gdumb"])
+@pytest.mark.parametrize(
+    "learner", ["verse", "verse-joint", "verse-lda", "derpp", "slda", "exstream", "gdumb"]
+)
 def test_killed_at_any_time_is_as_never_interrupted(tmp_path, learner) -> None:
     samples = stream(75)
     for stop in (0, 1, 9, 10, 37, 74):
@@ -59,7 +62,7 @@ def test_a_default_that_changes_leaves_a_directory_as_it_was(tmp_path, monkeypat
             classifier._journal.set_meta("options", saved | {"settings": {"C": 8}})
     opened(tmp_path, settings={"C": 8}).close()  # from here on it remembers all of them
     expected = clean(samples, settings={"C": 8})
-    monkeypatch.setitem(learners.VERSELDA.__init__.__kwdefaults__, "beta", 0.5)
+    monkeypatch.setitem(learners.VERSEJoint.__init__.__kwdefaults__, "beta", 0.5)
     assert not same(clean(samples, settings={"C": 8}), expected)
     classifier = opened(tmp_path, settings={"C": 8})
     for z, label in samples:
@@ -74,7 +77,7 @@ def test_another_backbone_is_refused(tmp_path) -> None:
     teach(tmp_path, stream(3))
     with pytest.raises(BadState, match="another backbone"):
         verse.open(tmp_path, backbone=backbones.identity((DIM + 1,)))
-    with pytest.raises(BadSetting, match="hand it over"):
+    with pytest.raises(BadState, match="hand it over"):
         verse.open(tmp_path)
 
 
@@ -117,7 +120,7 @@ def test_journal_and_files_are_bounded(tmp_path) -> None:
             n = entries(classifier)
             assert n <= 40 + 40
             assert len(classifier.undoable) == min(classifier.samples, 10)
-    assert len(list(tmp_path.glob("checkpoint-*"))) <= 3
+    assert len(list(tmp_path.glob("checkpoint-*"))) <= 4
 
 
 def test_opening_often_keeps_the_undo_window(tmp_path) -> None:
@@ -126,7 +129,7 @@ def test_opening_often_keeps_the_undo_window(tmp_path) -> None:
     for z, label in samples:
         with opened(tmp_path) as classifier:
             classifier.learn_feature(z, label)
-    assert len(list(tmp_path.glob("checkpoint-*"))) <= 3
+    assert len(list(tmp_path.glob("checkpoint-*"))) <= 4
     with opened(tmp_path) as classifier:
         assert classifier.undoable == list(range(36, 46))
         classifier.undo(36)
@@ -141,3 +144,54 @@ def test_overlap_learns_the_same(tmp_path) -> None:
         images, labels = zip(*samples, strict=True)
         assert classifier.learn_many(images, labels, overlap=True) == 12
         assert same(classifier, clean(samples)) and classifier.undoable == list(range(3, 13))
+
+
+def test_unequal_lengths_learn_nothing(tmp_path) -> None:
+    with opened(tmp_path / "features") as classifier:
+        for overlap in (False, True):
+            with pytest.raises(BadData, match="nothing was learned"):
+                classifier.learn_many([torch.ones(DIM)] * 2, ["a"] * 3, overlap=overlap)
+        assert classifier.samples == 0 and entries(classifier) == 0
+
+
+def test_it_says_what_it_is(tmp_path) -> None:
+    with opened(tmp_path, learner="slda") as classifier:
+        classifier.learn_feature(torch.ones(DIM), "a")
+        said = f"<DurableClassifier {str(tmp_path)!r}, slda on identity at fc: 1 classes, 1 samples"
+        assert repr(classifier).startswith(said)
+        assert not isinstance(classifier, StreamClassifier)
+        classifier.save(tmp_path / "one.verse")
+    loaded = StreamClassifier.load(tmp_path / "one.verse", backbone=backbones.identity((DIM,)))
+    assert loaded.classes == ["a"]
+
+
+def test_a_directory_does_not_choose_code(tmp_path, monkeypatch) -> None:
+    """The name of a learner of your own comes from the person at the keyboard alone."""
+    (tmp_path / "planted.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "directory"
+    own = "verse.learners.VERSE"
+    with opened(path, learner=own) as classifier:
+        classifier.learn_feature(torch.ones(DIM), "a")
+    monkeypatch.setattr(learners, "_trusted", {})  # as in another process
+    with pytest.raises(BadState, match="name it again"):
+        opened(path)
+    with opened(path, learner=own) as classifier:
+        assert classifier.classes == ["a"]
+        saved = classifier._journal.meta("options")
+        classifier._journal.set_meta("options", saved | {"learner": "planted.Learner"})
+    with pytest.raises(BadState, match="name it again"):
+        opened(path)
+
+
+def test_a_checkpoint_elsewhere_is_no_checkpoint(tmp_path) -> None:
+    path = tmp_path / "directory"
+    with opened(path) as classifier:
+        classifier.learn_feature(torch.ones(DIM), "a")
+    with opened(path) as classifier:
+        classifier._journal.database.write([("UPDATE checkpoints SET file='../secret'", ())])
+        with pytest.raises(BadState, match="secret"):
+            durable.backup(path, tmp_path / "backup.zip")
+        abandon(classifier)
+    with pytest.raises(BadState, match="secret"):
+        opened(path)

@@ -12,7 +12,7 @@ import torch
 from tests.durable.taught import DIM, abandon, clean, full_disk, opened, same, state, stream, teach
 from verse import checkpoint
 from verse.classifier import NotExact
-from verse.durable import JournalFull, Repaired, pace
+from verse.durable import JournalFull, Repaired, timing
 from verse.types import VerseError
 
 
@@ -47,7 +47,7 @@ def test_no_room_for_a_checkpoint_is_no_error(tmp_path, monkeypatch) -> None:
     def no_room(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pace, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(timing, "RETRY_SECONDS", 0)
     samples = stream(120)
     classifier = opened(tmp_path)
     with monkeypatch.context() as patch:

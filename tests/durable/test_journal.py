@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verse.durable import JournalFull, backup, restore
-from verse.durable import journal as module
-from verse.durable.image_rows import THUMBNAILS
+from verse.durable import THUMBNAILS, JournalFull, backup, restore
+from verse.durable import archive as archive_module
+from verse.durable import keys as module
 from verse.durable.journal import Journal
 from verse.types import BadSetting, BadState, VerseError
 
@@ -44,7 +44,7 @@ def learn(journal: Journal, n: int) -> None:
 def content(folder: Path) -> object:
     journal = Journal(folder / "journal.sqlite")
     try:
-        keys = {k: journal.seq_of(f"key {k}") for k in range(20)}
+        keys = {k: journal.key(f"key {k}") for k in range(20)}
         return (
             list(journal.since(0)),
             journal.last,
@@ -67,18 +67,18 @@ def test_entries_keys_images_and_fates(tmp_path) -> None:
     learn(journal, 4)
     journal.refuse(2)
     journal.flush()
-    journal.undo(3)
+    journal.undo([3])
     assert [(e.seq, e.fate) for e in journal.since(1)] == [
-        (2, "refused"), (3, "undone"), (4, "kept")
+        (2, "refused"), (3, "undone"), (4, "kept"), (5, "kept")
     ]  # fmt: skip
     assert journal.entry(4).arguments == {"label": "class 1"} and journal.entry(4).z == Z + b"\4"
     assert [seq for seq, _, _ in journal.images("thumbnail")] == [1, 4]
-    assert journal.seq_of("key 3") == 3 and journal.seq_of("key 9") is None
+    assert journal.key("key 3").seq == 3 and journal.key("key 9") is None
     assert journal.latest_samples(5) == [1, 4] and journal.samples_after(1) == 1
-    journal.relabel_images("class 1", "other")
+    journal.relabel("class 1", "other")
     journal.flush()
     assert {label for _, label, _ in journal.images("thumbnail")} == {"other"}
-    journal.relabel_images("other", None)
+    journal.relabel("other", None)
     journal.flush()
     assert not list(journal.images("thumbnail"))
     journal.close()
@@ -98,9 +98,9 @@ def test_thumbnails_are_bounded_for_each_class(tmp_path) -> None:
 def test_pending_is_flushed_together_or_given_up(tmp_path) -> None:
     journal = begin(tmp_path)
     assert [journal.add("learn", {"label": "a"}, Z, key=str(i)) for i in range(3)] == [1, 2, 3]
-    assert journal.seq_of("1") == 2 and journal.pending == 3 and not list(journal.since(0))
+    assert journal.key("1").seq == 2 and journal.pending == 3 and not list(journal.since(0))
     journal.discard()
-    assert journal.seq_of("1") is None and journal.last == 0
+    assert journal.key("1") is None and journal.last == 0
     journal.add("learn", {"label": "a"}, Z)
     journal.refuse(1)
     journal.flush()
@@ -112,16 +112,17 @@ def test_old_checkpoints_and_entries_are_dropped(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(module, "KEYS_KEPT", 5)
     journal = begin(tmp_path)
     learn(journal, 9)
-    journal.record_checkpoint(3, "c3", keep=[], drop_through=0)
+    three, nine = (f"checkpoint-{n:012d}.verse" for n in (3, 9))
+    journal.record_checkpoint(3, three, keep=[], drop_through=0)
     assert journal.reaches(0)
-    journal.record_checkpoint(9, "c9", keep=[3], drop_through=3)
-    assert journal.checkpoints() == [(9, "c9"), (3, "c3")]
+    journal.record_checkpoint(9, nine, keep=[3], drop_through=3)
+    assert journal.checkpoints() == [(9, nine), (3, three)]
     assert [e.seq for e in journal.since(3)] == [4, 5, 6, 7, 8, 9]
     assert not journal.reaches(0) and journal.reaches(3)
-    assert journal.seq_of("key 4") is None and journal.seq_of("key 5") == 5
+    assert journal.key("key 4") is None and journal.key("key 5").seq == 5
     with pytest.raises(BadState, match="entry 1 is missing"):
         list(journal.since(0))
-    journal.record_checkpoint(9, "c9", keep=[], drop_through=9)
+    journal.record_checkpoint(9, nine, keep=[], drop_through=9)
     assert journal.last == 9 and not list(journal.since(9))
     journal.close()
     journal = Journal(tmp_path / "journal.sqlite")
@@ -257,6 +258,42 @@ def test_an_archive_cannot_write_elsewhere(tmp_path) -> None:
     with pytest.raises(BadState, match="no part of a classifier"):
         restore(file, tmp_path / "deep" / "down")
     assert not (tmp_path / "deep" / "evil").exists()
+
+
+def test_bombs_are_refused_before_anything_is_written(tmp_path, monkeypatch) -> None:
+    import json
+    import zipfile
+
+    def archive(members: dict[str, bytes], **options) -> Path:
+        file = tmp_path / "bomb.zip"
+        with zipfile.ZipFile(file, "w", **options) as made:
+            for name, content in members.items():
+                made.writestr(name, content)
+        return file
+
+    files = {"journal.sqlite": "0"}
+    manifest = json.dumps({"format": 1, "files": files}).encode()
+    zeros, deflated = bytes(3_000_000), {"compression": zipfile.ZIP_DEFLATED}
+    monkeypatch.setattr(archive_module.shutil, "copyfileobj", None)  # nothing is unpacked
+    monkeypatch.setattr(archive_module, "MANIFEST_BYTES", 1000)
+    for members, options, told in (
+        ({"manifest.json": manifest, "journal.sqlite": zeros}, deflated, "compressed"),
+        ({"manifest.json": b" " * 2000 + manifest, "journal.sqlite": b""}, {}, "too large"),
+        ({"manifest.json": b"[" * 900, "journal.sqlite": b""}, {}, "damaged"),
+        ({"manifest.json": manifest}, {}, "does not hold"),
+        ({"manifest.json": manifest, "journal.sqlite": b"", "more": b""}, {}, "does not hold"),
+        ({"manifest.json": b'{"format": 1, "files": {}}'}, {}, "no journal"),
+        ({"manifest.json": b'{"format": "1", "files": []}'}, {}, "damaged"),
+    ):
+        with pytest.raises(BadState, match=told):
+            restore(archive(members, **options), tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+    file = archive({"manifest.json": manifest, "journal.sqlite": b"x"})
+    raw = file.read_bytes()
+    size = raw.rindex(b"PK\1\2") + 24  # what the directory says of the last member's size
+    file.write_bytes(raw[:size] + (2**31).to_bytes(4, "little") + raw[size + 4 :])
+    with pytest.raises(BadState, match="larger than itself"):
+        restore(file, tmp_path / "out")
 
 
 def test_full_disk_is_told(tmp_path, monkeypatch) -> None:

@@ -6,54 +6,20 @@ import os
 import shutil
 import subprocess
 import sys
-import textwrap
+from pathlib import Path
 
-import numpy as np
-import torch
+from tests.durable.taught import clean, opened, same, stream
 
-from tests.durable.taught import DIM, clean, opened, same, stream
-
-WRITER = textwrap.dedent("""
-    import sys, torch, verse
-    from verse import backbones
-    from verse.durable import pace, write_ahead
-    torch.set_num_threads(1)
-    write_ahead.UNDO_WINDOW, pace.CHECKPOINT_EVERY, pace.LONGEST_JOURNAL = 10, 7, 40
-    classifier = verse.open(sys.argv[1], backbone=backbones.identity((6,)))
-    while True:
-        n = classifier._journal.last
-        generator = torch.Generator().manual_seed(n)
-        z = torch.randn(6, generator=generator)
-        seq = classifier.learn_feature(z, f"class {n % 5}", key=str(n))
-        print(seq, flush=True)
-""")
+KILL = Path(__file__).parents[2] / "benchmarks" / "kill.py"
 
 
-def test_kill_9(tmp_path) -> None:
-    """Killed at random moments; what was printed is there, in order, once."""
+def test_kill_9() -> None:
+    """All operations, killed at random moments; the long version is the program itself."""
+    command = [sys.executable, str(KILL), "--kills", "10", "--learners", "verse-joint,derpp"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    rng = np.random.default_rng(0)
-    acknowledged = 0
-    for _ in range(3):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, env=environment
-        )
-        assert writer.stdout is not None
-        for _ in range(int(rng.integers(5, 120))):
-            acknowledged = int(writer.stdout.readline())
-        writer.kill()
-        rest = writer.stdout.read().split()
-        acknowledged = max(acknowledged, *map(int, rest)) if rest else acknowledged
-        writer.wait()
-        writer.stdout.close()
-    with opened(tmp_path) as again:
-        n = again.samples
-        assert acknowledged <= n <= acknowledged + 1
-        expected = clean(
-            (torch.randn(DIM, generator=torch.Generator().manual_seed(i)), f"class {i % 5}")
-            for i in range(n)
-        )
-        assert same(again, expected)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "nothing acknowledged was lost" in done.stdout
 
 
 def test_a_copy_of_the_directory_at_any_moment_opens(tmp_path) -> None:

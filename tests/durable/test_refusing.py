@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.durable.taught import DIM, abandon, clean, opened, same, state, stream
-from verse.durable import Lesson
+from verse.durable import KeyUsed, Lesson
 from verse.types import BadLabel, Refused
 
 
@@ -17,11 +17,11 @@ def test_a_refused_sample_is_recorded_and_changes_nothing(tmp_path, monkeypatch)
         classifier.learn_feature(z, label)
     before = state(classifier)
 
-    def refuse(gradient, clip):
+    def refuse(*_: object):
         raise Refused("made to refuse")
 
     with monkeypatch.context() as patch:
-        patch.setattr(classifier.learner, "clip_scale", refuse)
+        patch.setattr(classifier.learner, "require_finite", refuse)
         with pytest.raises(Refused, match="made to"):
             classifier.learn_feature(torch.ones(DIM), "new")
     assert same(classifier, before) and "new" not in classifier.taught
@@ -81,5 +81,45 @@ def test_a_key_is_learned_once(tmp_path) -> None:
     with opened(tmp_path) as classifier:
         assert classifier.learn_feature(*samples[0], key="k0") == seqs[0]
         classifier.undo(seqs[-1])
-        assert classifier.learn_feature(*samples[-1], key="k59") == seqs[-1]  # undone stays undone
+        with pytest.raises(KeyUsed, match="then undone"):
+            classifier.learn_feature(*samples[-1], key="k59")
         assert same(classifier, clean(samples[:-1]))
+
+
+def test_a_key_is_bound_to_its_content(tmp_path) -> None:
+    with opened(tmp_path) as classifier:
+        seq = classifier.learn_feature(torch.ones(DIM), "a", key="k")
+        for z, label in ((torch.zeros(DIM), "a"), (torch.ones(DIM), "b")):
+            with pytest.raises(KeyUsed, match="another sample"):
+                classifier.learn_feature(z, label, key="k")
+        assert classifier.classes == ["a"]
+        classifier.learn_feature(torch.zeros(DIM), "b")
+        classifier.rename("a", "A")  # the key stays bound to what was sent
+        assert classifier.learn_feature(torch.ones(DIM), "a", key="k") == seq
+        assert classifier.fate_of("k") == "kept" and classifier.fate_of("none") is None
+        classifier.forget("A")
+        with pytest.raises(KeyUsed, match="then forgotten"):
+            classifier.learn_feature(torch.ones(DIM), "a", key="k")
+        assert classifier.classes == ["b"]
+
+
+@pytest.mark.parametrize("durable", ["each", "batch"])
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_refused_sample_is_refused_again(tmp_path, durable, marked, monkeypatch) -> None:
+    """Also in the same group, after many others, and if it was killed before that was noted."""
+    huge = torch.full((DIM,), 3e38)
+    classifier = opened(tmp_path, durable=durable)
+    classifier.learn_feature(torch.ones(DIM), "a")
+    if not marked:
+        monkeypatch.setattr(classifier._write_ahead, "_refuse", lambda seq, reason: None)
+    twice = [Lesson(huge, "a", "k"), Lesson(huge, "a", "k")]
+    assert all(isinstance(o.error, Refused) for o in classifier.learn_lessons(twice))
+    classifier.flush()
+    abandon(classifier)
+    with opened(tmp_path) as again:
+        for _ in range(2):
+            with pytest.raises(Refused, match="was refused when this key came first"):
+                again.learn_feature(huge, "a", key="k")
+            for t in range(30):  # until the entry itself is dropped
+                again.learn_feature(torch.ones(DIM) * t, "a")
+        assert again.fate_of("k") == "refused" and again.samples == 61

@@ -14,12 +14,14 @@ from verse.experiments import Run
 def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
     monkeypatch.syspath_prepend(root / "tests" / "toy")
     monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("verse.experiments.reference.STEPS", 50)  # points are learned at once
 
 
 def toy(**changes: Any) -> Run:
     """A run over points that takes milliseconds."""
     plain: dict[str, Any] = {
         "dataset": "verse_toy.load",
+        "learner": "verse",
         "backbone": "verse_toy.flat",
         "capacity": "20",
         "offline": False,

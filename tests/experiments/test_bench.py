@@ -9,6 +9,7 @@ from verse import checkpoint
 from verse.experiments import Run, execute
 from verse.experiments.bench import Bench
 from verse.experiments.engine import Report, Task
+from verse.experiments.line import decode
 
 Toy = Callable[..., Run]
 
@@ -21,8 +22,8 @@ def done(run: Run, file: Path) -> Report:
 
 
 def alpha(report: Report) -> object:
-    assert report.document is not None
-    return report.document["summary"]["alpha"]
+    assert report.entry is not None
+    return decode(report.entry.line, report.entry.shared).alpha
 
 
 def test_a_checkpoint_that_cannot_be_continued_is_told_and_the_run_starts_again(

@@ -11,9 +11,9 @@ from verse.cli.grid_live import labels
 from verse.experiments import Run, execute
 from verse.experiments.engine import Report, Task
 from verse.experiments.grid import ATTEMPTS, drive, plan
+from verse.experiments.line import Entry, encode
 from verse.experiments.store import Store
 from verse.experiments.timing import Timing
-from verse.types import BadState
 
 Toy = Callable[..., Run]
 
@@ -21,8 +21,8 @@ Toy = Callable[..., Run]
 class Pretend:
     """Answers every task as told; keeps what was asked."""
 
-    def __init__(self, answers: dict[str, list[str]] | None = None, document: object = None):
-        self.answers, self.document = answers or {}, document
+    def __init__(self, answers: dict[str, list[str]] | None = None, entry: Entry | None = None):
+        self.answers, self.entry = answers or {}, entry
         self.asked: list[Task] = []
         self.now: list[Task] = []
         self.width = 2
@@ -41,8 +41,8 @@ class Pretend:
         for task in self.now:
             kind = self.answers.get(task.id, ["done"])
             answer = kind.pop(0) if len(kind) > 1 else kind[0]
-            document = self.document if task.kind == "run" and answer == "done" else None
-            reports += [Report(task.id, answer, "why", document=document)]  # type: ignore[arg-type]
+            entry = self.entry if task.kind == "run" and answer == "done" else None
+            reports += [Report(task.id, answer, "why", entry=entry)]
         self.now = []
         return reports
 
@@ -73,15 +73,14 @@ def test_features_then_offline_then_runs(toy: Toy, tmp_path: Path) -> None:
 def test_only_what_is_missing(toy: Toy, tmp_path: Path) -> None:
     store = Store(tmp_path)
     run = toy()
-    store.save(execute(run).document())
+    store.add(encode(execute(run)))
     assert plan([run], store) == []
     assert [t.id for t in plan([run, toy(seed=1)], store) if t.kind == "run"] == [toy(seed=1).id]
 
 
 def test_a_failed_task_holds_nobody_up(toy: Toy, tmp_path: Path) -> None:
     good, bad = toy(), toy(seed=1)
-    document = execute(good).document()
-    engine = Pretend({bad.id: ["failed"]}, document)
+    engine = Pretend({bad.id: ["failed"]}, encode(execute(good)))
     outcome = drive(plan([bad, good], Store(tmp_path)), engine, Store(tmp_path), lambda *_: None)
     assert (outcome.done, outcome.failed) == ([good.id], {bad.id: "why"})
     assert Store(tmp_path).ids() == {good.id}
@@ -89,7 +88,7 @@ def test_a_failed_task_holds_nobody_up(toy: Toy, tmp_path: Path) -> None:
 
 def test_a_lost_task_is_tried_again_but_not_for_ever(toy: Toy, tmp_path: Path) -> None:
     once, always = toy(), toy(seed=1)
-    engine = Pretend({once.id: ["lost", "done"], always.id: ["lost"]}, execute(once).document())
+    engine = Pretend({once.id: ["lost", "done"], always.id: ["lost"]}, encode(execute(once)))
     told: list[tuple[str, str]] = []
     outcome = drive(plan([once, always], Store(tmp_path)), engine, Store(tmp_path),
                     lambda task, report: told.append((task.id, report.kind)))  # fmt: skip
@@ -111,7 +110,7 @@ def test_a_cluster_that_shrinks_is_not_given_everything(toy: Toy, tmp_path: Path
             self.most = max(self.most, len(self.now))
             self.width = 2 if len(self.asked) < 4 else 1  # a machine leaves while two tasks run
 
-    engine = Shrinking(document=execute(runs[0]).document())
+    engine = Shrinking(entry=encode(execute(runs[0])))
     drive(plan(runs, Store(tmp_path)), engine, Store(tmp_path), lambda *_: None)
     assert engine.most == 2
 
@@ -126,25 +125,28 @@ def test_the_live_table_tells_what_varies_apart(toy: Toy) -> None:
     }  # fmt: skip
 
 
-def test_the_store_gives_back_what_it_got(toy: Toy, tmp_path: Path) -> None:
-    result = execute(toy(offline=True))
-    file = Store(tmp_path).save({"name": result.run.name} | result.document())
-    assert file.name == f"{result.run.id}.json"
-    (again,) = Store(tmp_path).results()
-    assert again.document() == result.document()
-    (tmp_path / "note.json").write_text("{}")  # somebody else's file is no result
-    assert Store(tmp_path).ids() == {result.run.id}
+def test_what_another_grid_works_on_is_left_to_it(toy: Toy, tmp_path: Path) -> None:
+    mine, theirs = toy(), toy(seed=1)
+    store = Store(tmp_path)
+    claim = store.claim(theirs.id)
+    assert claim is not None and Store(tmp_path).claim(theirs.id) is None
 
+    class Meanwhile(Pretend):
+        """The other grid finishes its run after this one has asked for everything else."""
 
-def test_two_grids_do_not_fill_one_store(tmp_path: Path) -> None:
-    with (
-        Store(tmp_path).claimed(),
-        pytest.raises(BadState, match="another verse compare"),
-        Store(tmp_path).claimed(),
-    ):
-        pass
-    with Store(tmp_path).claimed():
-        assert (tmp_path / ".partial" / ".gitignore").read_text() == "*\n"
+        def wait(self, seconds: float) -> Sequence[Report]:
+            found = super().wait(seconds)
+            if not found and claim.is_locked:
+                Store(tmp_path).add(encode(execute(theirs)))
+                claim.release()
+            return found
+
+    engine = Meanwhile(entry=encode(execute(mine)))
+    outcome = drive(plan([theirs, mine], store), engine, store, lambda *_: None)
+    assert (outcome.done, outcome.elsewhere) == ([mine.id], [theirs.id])
+    assert theirs.id not in {task.id for task in engine.asked}
+    assert store.ids() == {mine.id, theirs.id}
+    assert not list((tmp_path / ".partial").glob(f"{mine.id}.*"))
 
 
 def test_time_left_counts_what_runs_alike_took(toy: Toy, tmp_path: Path) -> None:

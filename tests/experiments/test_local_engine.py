@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from verse.experiments import Run, execute, local_engine
+from verse.experiments import Result, Run, execute, local_engine
 from verse.experiments.engine import Task
 from verse.experiments.grid import ATTEMPTS, Outcome, drive, plan
+from verse.experiments.line import encode
 from verse.experiments.local_engine import LocalEngine
 from verse.experiments.store import Store
 
 Toy = Callable[..., Run]
-TIMES = ("seconds", "learn_seconds")
+TIMES = ("seconds", "learn_seconds", "test_seconds")
 
 
 def work(runs: list[Run], folder: Path, jobs: int) -> Outcome:
@@ -26,12 +27,9 @@ def work(runs: list[Run], folder: Path, jobs: int) -> Outcome:
     return drive(plan(runs, store), LocalEngine(jobs), store, lambda *_: None)
 
 
-def numbers(document: dict[str, Any]) -> dict[str, Any]:
+def numbers(result: Result) -> dict[str, Any]:
     """Everything but how long it took."""
-    record = {key: value for key, value in document["record"].items() if key not in TIMES}
-    events = [{k: v for k, v in e.items() if k != "seconds"} for e in document["events"]]
-    summary = {k: v for k, v in document["summary"].items() if k != "steps_per_second"}
-    return document | {"record": record, "events": events, "summary": summary}
+    return {key: value for key, value in encode(result).line.items() if key not in TIMES}
 
 
 def test_results_do_not_depend_on_the_worker_or_the_order(toy: Toy, tmp_path: Path) -> None:
@@ -41,10 +39,10 @@ def test_results_do_not_depend_on_the_worker_or_the_order(toy: Toy, tmp_path: Pa
     work(runs, tmp_path / "one", jobs=2)
     work(runs[::-1], tmp_path / "other", jobs=1)
     for run in runs:
-        one, other = (Store(tmp_path / name).load(run.id).document() for name in ("one", "other"))
+        one, other = (Store(tmp_path / name).load(run.id) for name in ("one", "other"))
         assert numbers(one) == numbers(other)
-    alone = execute(runs[0], threads=1).document()
-    assert numbers(alone) == numbers(Store(tmp_path / "one").load(runs[0].id).document())
+    alone = execute(runs[0], threads=1)
+    assert numbers(alone) == numbers(Store(tmp_path / "one").load(runs[0].id))
 
 
 def test_faults_stay_where_they_are(

@@ -19,7 +19,7 @@ from verse.experiments.grid import drive, plan
 from verse.experiments.ray_engine import RayEngine
 from verse.experiments.store import Store
 
-pytest.importorskip("ray", reason="Ray is not installed: pip install 'verse[ray]'")
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'verse-stream[ray]'")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore"),  # Ray's own, about its own insides
@@ -70,7 +70,7 @@ def test_a_node_dies_and_the_grid_completes(
 
     def watch(task: Task, report: Report) -> None:
         kinds.append(report.kind)
-        if report.document is not None:
+        if report.entry is not None:
             saved[task.id] += 1
             first_saved[:] = first_saved or [time.time()]
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from verse.experiments import Run
-from verse.experiments.capacity import budget
-from verse.experiments.settings import bind
+from verse.experiments.run import identity
+from verse.experiments.store import Store
+from verse.learners import bind
 from verse.types import BadSetting
 
 
@@ -21,10 +21,19 @@ def test_the_identity_does_not_change() -> None:
 
 
 def test_stored_results_keep_their_identity(root: Path) -> None:
-    files = sorted((root / "results").rglob("*.json"))
-    named = [f for f in files if re.fullmatch("[0-9a-f]{16}", f.stem)]
-    stored = {f: json.loads(f.read_text(encoding="utf-8")) for f in named}
-    assert {f.stem for f in stored} == {Run.load(d["spec"]).id for d in stored.values()}
+    """A recipe finds its runs: the learners' defaults and the record still mean the same."""
+    stores = [root / "results", *(f for f in (root / "results").iterdir() if f.is_dir())]
+    kinds = {
+        (r.run.learner, str(r.run.settings)): r for store in stores for r in Store(store).results()
+    }
+    for result in kinds.values():  # one of each kind: the others differ in seed and the like
+        assert Run.load(result.run.document()).id == result.id, result.run.name
+
+
+def test_a_split_that_used_to_be_the_default_is_no_other_run() -> None:
+    assert Run("tabletop", at="head").id != Run("tabletop", at="fc").id
+    document = Run("tabletop").document() | {"at": "head", "settings": {}}
+    assert identity(document) == identity(document | {"at": None})
 
 
 def test_every_choice_changes_the_identity() -> None:
@@ -84,7 +93,7 @@ def test_memory_follows_the_paper_per_ordering() -> None:
 )
 def test_what_makes_no_sense_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(BadSetting, match=message):
-        Run("tabletop", **given)
+        Run("tabletop", **{"learner": "verse"} | given)
 
 
 def test_settings_take_the_types_of_the_signature() -> None:
@@ -93,15 +102,12 @@ def test_settings_take_the_types_of_the_signature() -> None:
     assert isinstance(bind("verse", {"beta": 1})["beta"], float)
 
 
-@pytest.mark.parametrize(
-    ("text", "keywords"),
-    [
-        ("230", {"capacity": 230}),
-        ("4%", {"capacity": 92}),
-        ("0.001 %", {"capacity": 1}),
-        ("20/class", {"per_class": 20}),
-        ("1.5MB", {"byte_limit": 1_500_000}),
-    ],
-)
-def test_capacity_in_words(text: str, keywords: dict[str, int]) -> None:
-    assert budget(text, 2304) == keywords
+def test_new_runs_begin_at_the_grid_and_old_records_keep_their_split() -> None:
+    assert Run("tabletop").at == Run("tabletop", backbone="resnet18").at == "grid"
+    assert Run("tabletop", backbone="my.network").at is None  # it decides itself
+    old = Run("tabletop", learner="verse").document() | {"at": None}
+    assert (
+        Run.load(old).at is None
+        and Run("tabletop", learner="verse", at="none").id == Run.load(old).id
+    )
+    assert Run.load(old).id == "c16f8f78c9d77a22"

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
+from verse.network.plastic import Plastic
 
 
 class Reference:

@@ -10,9 +10,9 @@ import torch
 
 from verse.checks import small_network, small_stream
 from verse.learners import BaSiL
-from verse.learners.network import Net
 from verse.memory import Reservoir
 from verse.memory.doubtful import Doubtful
+from verse.network.net import Net
 from verse.types import BadSetting
 
 
@@ -47,7 +47,7 @@ def test_one_update_by_hand() -> None:
     old = learner.memory.rows(learner.choose())
     learner.memory.random.undo(mark)
 
-    x = inputs(learner, torch.cat((learner._stored(z), old.z)))
+    x = inputs(learner, torch.cat((learner.F.stored(z), old.z)))
     labels = np.array([k, *old.y.tolist()])
     p = softmax(x @ W.T)
     evidence = (p[0] * (1 - p[0]))[:, None] * x[0] ** 2
@@ -134,7 +134,7 @@ def test_what_is_well_known_is_replaced_first() -> None:
 
 def test_answers_are_moderated_by_their_variance() -> None:
     learner, stream = learned(36)
-    Z = learner._stored(torch.stack([z for z, _ in stream[:5]]))
+    Z = learner.F.stored(torch.stack([z for z, _ in stream[:5]]))
     x, W = inputs(learner, Z), weights(learner)
     variance = x**2 @ (1 / learner.precision.double().numpy()).T
     expected = x @ W.T / np.sqrt(1 + np.pi / 8 * variance)

@@ -91,7 +91,7 @@ def test_update_against_autograd() -> None:
 
 def test_the_stable_copy_predicts() -> None:
     learner, stream = learned(20)
-    Z = learner._stored(torch.stack([z for z, _ in stream]))
+    Z = learner.F.stored(torch.stack([z for z, _ in stream]))
     assert torch.equal(learner.logits(Z), learner.stable.scores(Z))
     assert not torch.equal(learner.logits(Z), learner.theta.scores(Z))
 

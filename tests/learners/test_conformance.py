@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from verse import learners
-from verse.backbones.plastic import Plastic
 from verse.checks import LEARNER_CHECKS
 from verse.learners.base import Learner
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
 
 # Offline keeps the whole stream on purpose: it is the upper bound of a comparison.
 EXEMPT = {("offline", "check_capacity_never_exceeded")}
-# Rates that suit the checks' tiny networks; everything else is the default.
-QUICK = {"lr": 0.1, "beta": 0.1, "epochs": 3}
+# Rates and sizes that suit the checks' tiny networks; everything else is the default.
+QUICK = {"lr": 0.1, "beta": 0.1, "epochs": 3, "M": 64}
 
 
 @pytest.mark.parametrize("check", LEARNER_CHECKS, ids=lambda c: c.__name__)

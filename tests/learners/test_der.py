@@ -25,12 +25,12 @@ def learned(n: int = 20, *, kind: str = "conv", **settings) -> tuple[DER, list]:
 def test_logits_are_those_from_before_the_update_and_stay() -> None:
     learner, stream = learned(20)
     z, y = stream[3]  # a class that is known, so the head does not grow
-    before = learner.logits(learner._stored(z))[0]
+    before = learner.logits(learner.F.stored(z))[0]
     learner.learn_one(z, y)
     slot = len(learner.memory) - 1
     held = learner.memory.fields["logits"][slot, : len(learner.labels)].clone()
     torch.testing.assert_close(held, before)
-    assert not torch.allclose(held, learner.logits(learner._stored(z))[0])
+    assert not torch.allclose(held, learner.logits(learner.F.stored(z))[0])
     for z, y in stream[21:]:
         learner.learn_one(z, y)
     assert torch.equal(learner.memory.fields["logits"][slot, : held.numel()], held)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from verse.backbones.plastic import Head, Plastic
 from verse.checks import check_memory, small_network, small_stream
 from verse.learners import ExStream
 from verse.memory import ClassBalanced
 from verse.memory.prototypes import NOBODY, Prototypes
+from verse.network import Head, Plastic
 from verse.types import Refused
 
 
@@ -27,7 +27,7 @@ def _filled(capacity: int, offers, **budget) -> Prototypes:
     memory = Prototypes(capacity, **budget)
     memory.allocate(torch.device("cpu"), z=offers[0][0].shape)
     for z, y in offers:
-        memory.welcome(10)
+        memory.set_class_count(10)
         memory.add(z, y)
     return memory
 
@@ -66,7 +66,7 @@ def test_room_comes_from_the_largest_class() -> None:
 def test_budget_per_class_merges_inside_the_class() -> None:
     memory = Prototypes(per_class=3)
     memory.allocate(torch.device("cpu"), z=(2,))
-    memory.welcome(2)
+    memory.set_class_count(2)
     for y, n in ((0, 10), (1, 2)):
         for _ in range(n):
             memory.add(torch.randn(2), y)

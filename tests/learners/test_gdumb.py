@@ -11,8 +11,8 @@ from verse.kernels.mixing import cutmix
 from verse.kernels.randomness import Random
 from verse.learners import GDumb
 from verse.learners.gdumb import warm_restarts
-from verse.learners.network import Net
 from verse.memory import GreedyBalanced, Reservoir
+from verse.network.net import Net
 
 BODY = ("body.conv.weight", "body.norm.weight", "body.norm.bias")
 

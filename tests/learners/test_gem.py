@@ -99,5 +99,5 @@ def test_references_are_bounded_and_cover_all_past_samples() -> None:
 
 def test_without_the_solver_it_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "daqp", None)
-    with pytest.raises(MissingExtra, match=r"verse\[qp\]"):
+    with pytest.raises(MissingExtra, match=r"\[qp\]"):
         GEM(small_network("linear"), Reservoir(4))

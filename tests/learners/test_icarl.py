@@ -92,7 +92,7 @@ def test_the_learner_herds_embeddings_of_length_one() -> None:
 
 def test_nearest_mean_of_exemplars() -> None:
     learner, stream = learned(36)
-    Z = learner._stored(torch.stack([z for z, _ in stream]))
+    Z = learner.F.stored(torch.stack([z for z, _ in stream]))
     items = learner.memory.all()
     embedded = normalize(learner.theta.embed(items.z))
     means = torch.stack([normalize(embedded[items.y == c].mean(0), dim=0) for c in range(3)])
@@ -128,7 +128,7 @@ def test_works_in_inference_mode() -> None:
 
 def test_a_class_without_exemplars_is_the_last_to_answer() -> None:
     learner, stream = learned(36, capacity=1)
-    scores = learner.logits(learner._stored(stream[0][0]))[0]
+    scores = learner.logits(learner.F.stored(stream[0][0]))[0]
     there = next(iter(learner.memory.counts()))
     assert scores.argmax() == there and torch.isfinite(scores).all()
 
@@ -141,7 +141,7 @@ def test_targets() -> None:
     learner.consolidate()  # the teacher knows three classes
     learner.learn_one(stream[0][0], 99)
     learner.learn_one(stream[1][0], 98)
-    Z, y = learner._stored(torch.stack([z for z, _ in stream[:5]])), torch.tensor([0, 2, 3, 4, 1])
+    Z, y = learner.F.stored(torch.stack([z for z, _ in stream[:5]])), torch.tensor([0, 2, 3, 4, 1])
     target = learner.targets(Z, y)
     taught = torch.sigmoid(learner.teacher.scores(Z))
     for i, own in enumerate(y.tolist()):
@@ -167,7 +167,7 @@ def test_update_against_autograd() -> None:
     mark = learner.memory.random.mark()
     old = learner.memory.sample(16)
     learner.memory.random.undo(mark)
-    Z = torch.cat((learner._stored(z), old.z))
+    Z = torch.cat((learner.F.stored(z), old.z))
     labels = torch.cat((torch.tensor([learner.labels.index(y)]), old.y))
     assert learner.known == 2
     target = one_hot(labels, 3).float()

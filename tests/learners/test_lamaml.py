@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from verse.backbones.plastic import Head, Plastic
 from verse.checks import small_network, small_stream
 from verse.learners import LaMAML, build
 from verse.memory import Reservoir
+from verse.network import Head, Plastic
 
 
 def gradient(W, b, Z, y):

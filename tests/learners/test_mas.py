@@ -8,9 +8,9 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from tests.learners.reference import Reference, flat_of, mixed
-from verse.backbones.plastic import Head, Plastic
 from verse.checks import small_network, small_stream
 from verse.learners import MAS
+from verse.network import Head, Plastic
 
 
 def test_importance_of_a_linear_model_by_hand() -> None:

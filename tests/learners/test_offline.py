@@ -8,7 +8,7 @@ import torch
 
 from verse.checks import small_network, small_stream
 from verse.learners import Offline
-from verse.learners.training import Recipe, answers, is_flat, train_offline
+from verse.learners.shared.training import Recipe, answers, is_flat, train_offline
 from verse.memory.everything import Everything
 from verse.types import BadData, BadSetting
 
@@ -127,7 +127,7 @@ def test_pieces_give_the_gradient_of_the_whole(monkeypatch) -> None:
     Z, y = _stacked(F)
     recipe = Recipe(epochs=2, max_epochs=2)
     pieces, _ = train_offline(F, Z, y, seed=0, recipe=recipe)
-    monkeypatch.setattr("verse.learners.training.PIECE", 10_000)
+    monkeypatch.setattr("verse.learners.shared.training.PIECE", 10_000)
     whole, _ = train_offline(F, Z, y, seed=0, recipe=recipe)
     assert torch.allclose(pieces.data, whole.data, atol=1e-5)
 

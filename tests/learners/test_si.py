@@ -8,9 +8,9 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from tests.learners.reference import Reference, flat_of, mixed
-from verse.backbones.plastic import Head, Plastic
 from verse.checks import small_network, small_stream
 from verse.learners import SI
+from verse.network import Head, Plastic
 
 
 def test_the_path_integral_is_the_loss_that_was_lost() -> None:

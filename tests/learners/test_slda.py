@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from verse.checks import small_network
-from verse.kernels.discriminant import lda, lda_accuracy, ridge_accuracy, within_class
+from verse.kernels.discriminant import lda, oas, within_class
 from verse.learners import SLDA
+from verse.learners.shared.grid_features import GridFeatures
+from verse.network import Head, Plastic
 
 D, CLASSES = 6, 4
 
@@ -23,7 +25,7 @@ def _data(n: int = 400, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(n, D, generator=g) @ mix + 2 * centres[y], y
 
 
-def _taught(X: torch.Tensor, y: torch.Tensor, shrinkage: float = 1e-4) -> SLDA:
+def _taught(X: torch.Tensor, y: torch.Tensor, shrinkage: float | None = 1e-4) -> SLDA:
     learner = SLDA(small_network("linear"), shrinkage=shrinkage)
     for z, label in zip(X, y.tolist(), strict=True):
         learner.learn_one(z, label)
@@ -116,14 +118,6 @@ def test_first_samples_and_singular_covariance() -> None:
     assert learner.predict_many(eye[:3]) == [0, 1, 2]
 
 
-def test_batch_accuracies() -> None:
-    X, y = _data(600)
-    X_test, y_test = _data(600, seed=1)
-    reference = float(np.mean(np.asarray(_taught(X, y).predict_many(X_test)) == y_test.numpy()))
-    assert lda_accuracy(X, y, X_test, y_test) == pytest.approx(reference)
-    assert ridge_accuracy(X, y, X_test, y_test) > 0.6
-
-
 def test_merging_classes_is_as_if_they_had_been_one() -> None:
     X, y = _data()
     merged = _taught(X, y)
@@ -136,4 +130,31 @@ def test_merging_classes_is_as_if_they_had_been_one() -> None:
 
 def test_its_statistics_are_its_memory() -> None:
     learner = _taught(*_data())
-    assert learner.memory_bytes == 4 * (D * D + CLASSES * D + CLASSES)
+    assert learner.memory_bytes == 4 * (D * D + CLASSES * D) + 8 * CLASSES
+
+
+def test_on_a_grid_it_is_the_statistics_of_verse_joint() -> None:
+    g = torch.Generator().manual_seed(0)
+    y = (torch.arange(90) % 3).tolist()
+    X = torch.randn(3, 5, 2, 2, generator=g)[y] + torch.randn(90, 5, 2, 2, generator=g)
+    F = Plastic(torch.nn.Flatten(), Head(20), z_shape=(5, 2, 2))
+    learner = SLDA(F, features="grid", shrinkage=0.1)
+    for z, label in zip(X, y, strict=True):
+        learner.learn_one(z, label)
+    E = GridFeatures((5, 2, 2), s=0.5)(X)
+    means, covariance = within_class(E, torch.tensor(y), 3)
+    scale = covariance.diagonal().mean()
+    weight, bias = lda(means, covariance / scale, 0.1)
+    expected = (E.double() @ weight.double().t() + bias) / scale
+    assert torch.allclose(learner.logits(X).double(), expected, rtol=1e-3, atol=1e-3)
+    assert torch.allclose(learner.network()(X), learner.logits(X), rtol=1e-3, atol=1e-3)
+
+
+def test_without_a_share_it_shrinks_as_few_samples_need_it() -> None:
+    X, y = _data(40)
+    few = oas(within_class(X, y, CLASSES)[1], 40)
+    X, y = _data(4000)
+    many = oas(within_class(X, y, CLASSES)[1], 4000)
+    assert 0 < many < few / 10 < 0.1
+    learner = _taught(X[:40], y[:40], shrinkage=None)
+    assert torch.isfinite(learner.logits(X)).all()

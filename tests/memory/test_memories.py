@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from verse import memory as memories
 from verse.checks import MEMORY_CHECKS
 from verse.memory import ClassBalanced, GreedyBalanced, Memory, Reservoir, Ring
-from verse.types import BadSetting, BadState
+from verse.memory.doubtful import Doubtful
+from verse.memory.herding import Herding
+from verse.memory.prototypes import Prototypes
+from verse.types import BadSetting, BadState, Refused
+
+RULES = [*map(memories.get, memories.names()), Doubtful, Herding, Prototypes]
 
 
 def filled(memory: Memory, labels, d: int = 2) -> Memory:
@@ -22,9 +27,9 @@ def filled(memory: Memory, labels, d: int = 2) -> Memory:
 
 
 @pytest.mark.parametrize("check", MEMORY_CHECKS, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("name", memories.names())
-def test_checks(name: str, check) -> None:
-    check(lambda capacity, seed: memories.get(name)(capacity, seed=seed))
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_checks(rule: type[Memory], check) -> None:
+    check(lambda capacity, seed: rule(capacity, seed=seed))
 
 
 def test_reservoir_is_uniform() -> None:
@@ -74,7 +79,7 @@ def test_ring_stays_in_order_when_its_budget_grows() -> None:
     memory.allocate(torch.device("cpu"), z=(1,))
     times = iter(range(100))
     for classes in (1, 2, 3):
-        memory.welcome(classes)
+        memory.set_class_count(classes)
         for _ in range(4 * classes + 2):
             t = next(times)
             memory.add(torch.tensor([float(t)]), classes - 1)
@@ -94,7 +99,7 @@ def test_budget_per_class_grows() -> None:
     memory = ClassBalanced(100, per_class=3)
     memory.allocate(torch.device("cpu"), z=(1,))
     for n in range(1, 40):
-        memory.welcome(n)
+        memory.set_class_count(n)
         assert memory.limit == min(100, 3 * n)
         for _ in range(5):
             memory.add(torch.zeros(1), n - 1)
@@ -116,9 +121,10 @@ def test_knows_what_its_precision_cannot_hold() -> None:
     for dtype, value in largest.items():
         memory = Reservoir(4, dtype=dtype)
         memory.allocate(torch.device("cpu"), z=(2,))
-        assert memory.holds(torch.tensor([0.0, -value]))
+        memory.require_storable(torch.tensor([0.0, -value]))
         if dtype in beyond:
-            assert not memory.holds(torch.tensor([0.0, -beyond[dtype]]))
+            with pytest.raises(Refused, match=f"too large for a memory of {dtype}"):
+                memory.require_storable(torch.tensor([0.0, -beyond[dtype]]))
 
 
 @pytest.mark.parametrize(

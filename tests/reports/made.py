@@ -9,7 +9,7 @@ from typing import Any
 from verse.evaluate import Tested
 from verse.experiments.result import Bound, Result
 from verse.experiments.run import Run
-from verse.experiments.settings import defaults
+from verse.learners import defaults
 
 FRAMES = 100  # of each test video
 
@@ -40,7 +40,7 @@ def made(
     offline = ()
     if best:
         accuracy = sum(row[1] for row in best) / (FRAMES * len(best))
-        offline = (Bound(accuracy, 0.9, 0.8, 10, True, best),) * 2
+        offline = (Bound(accuracy, best, 10, True, {"ridge": 0.9, "lda": 0.8}),) * 2
     return Result(
         run=replace(run, offline=bool(best)), classes=("cup", "mug"), split="by hand",
         fingerprint=data, frames=100, test_frames=FRAMES * len(rows), events=events,

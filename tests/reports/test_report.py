@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import tomllib
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from PIL import Image
 from tests.reports.made import made
 from verse.experiments.recipe import parse
 from verse.experiments.store import Store
-from verse.reports import ablations, headline, omega, page, paper, tuning, verdicts
+from verse.reports import classes, report, scores, tuning
 from verse.reports.cells import Sorted, ranked
 from verse.reports.tables import Table, Text
 from verse.types import BadState
@@ -27,7 +28,7 @@ def found(store: Store) -> Sorted:
 
 
 def test_cells_have_all_seeds_once_and_no_validation(found: Sorted, store: Store) -> None:
-    listed = omega.records(found)
+    listed = scores.records(found)
     assert {r["n"] for r in listed} == {3}
     assert len(listed) == 7 * 2
     assert {"dataset", "order", "learner", "backbone", "mean", "low", "high", "n"} <= set(listed[0])
@@ -38,7 +39,7 @@ def test_cells_have_all_seeds_once_and_no_validation(found: Sorted, store: Store
     ]
     (mine,) = (r for r in listed if (r["learner"], r["order"]) == ("verse-no-virtual", "iid"))
     assert mine["mean"] == pytest.approx(sum(v for v in by_hand if v is not None) / 3)
-    facts = page.document(found)
+    facts = report.document(found)
     assert (facts["validation_runs"], facts["runs"] + 10) == (10, len(store.ids()))
 
 
@@ -46,63 +47,39 @@ def test_first_only_beyond_chance_and_never_a_fine_tuner(found: Sorted) -> None:
     (bench,) = found.benches
     cells = found.main(bench)
     for order in ("iid", "class-instance"):
-        place = omega.standing(cells, order)
+        place = scores.standing(cells, order)
         assert "gdumb" not in place
         best = ranked(cells, order)[0]
         tied = [name for name, where in place.items() if where == "tied"]
         assert (place[best] == "tied") == bool(tied)
         assert list(place.values()).count("first") <= 1
-    listed = omega.records(found)
-    text = omega.table(found, bench, listed).markdown()
+    listed = scores.records(found)
+    text = scores.table(found, bench, listed).markdown()
     assert "| `gdumb`ᶠ |" in text
     assert text.count("**") == 2 * 2  # one bold figure in each ordering
 
 
-def test_verdicts_are_against_the_best_that_is_no_verse(found: Sorted) -> None:
-    listed = verdicts.verdicts(found)
-    assert {(v["learner"], v["order"]) for v in listed} == {
-        (name, order)
-        for name in ("verse", "verse-no-virtual")
-        for order in ("iid", "class-instance")
-    }
-    for v in listed:
-        assert v["rival"] in ("ncm", "slda", "tinyer", "la-maml")
-        assert v["p_holm"] >= v["p"]
-        assert v["verdict"] in ("first", "tied", "loss")
-
-
-def test_ablations_are_found_by_what_runs_record(found: Sorted) -> None:
-    turned = {a.knob.name: a for a in ablations.find(found) if a.learner == "verse"}
-    assert turned["capacity"].values == [4, 12]
-    assert turned["lam"].values == [0.0, 0.3, 1.0]
-    assert turned["r"].values == [0.0, 0.05, 0.4]
-    assert turned["ema"].values == list(ablations.EMA_LEVELS)
-    assert set(turned["policy"].values) == {"fifo", "reservoir", "class-balanced"}
-    assert list(turned["lam"].cells) == ["iid", "class-instance"]
-    assert {e.n for by in turned["lam"].cells.values() for e in by.values()} == {2}
-
-
 def test_the_report_is_complete(store: Store, tmp_path: Path) -> None:
-    page.write(Sorted(store.results()), tmp_path)
+    report.make(Sorted(store.results()), tmp_path, "My photos")
     names = {path.stem for path in (tmp_path / "figures").iterdir()}
     kinds = {name.partition("-verse_toy")[0] for name in names}
-    assert kinds == {"leads", "alpha", "mu", "omega", "maml"} | {
-        f"ablation-{knob}-verse" for knob in ("capacity", "lam", "r", "ema", "policy")
-    }
+    assert kinds == {"alpha", "mu", "omega", "confusion"}
     for name in names:
         with Image.open(tmp_path / "figures" / f"{name}.png") as image:
-            assert image.width > 600
+            assert image.width > 500
         assert "<svg" in (tmp_path / "figures" / f"{name}.svg").read_text()[:500]
     for table in (tmp_path / "tables").glob("*.tex"):
         text = table.read_text()
         assert text.count(r"\begin{") == text.count(r"\end{") == 2
-    with open(tmp_path / "tables" / "omega.csv", newline="") as file:
-        assert len(list(csv.DictReader(file))) == 14
     markdown = (tmp_path / "index.md").read_text()
-    for title in ("In short", "Claims of the paper", "Ablations", "Assumptions", "Tuning"):
-        assert f"\n## {title}\n" in markdown
-    assert "This is a lenient gate: it asks for the weaker of the two." in markdown
+    assert markdown.startswith("# My photos\n")
+    own, other = markdown.index("μ_all on verse_toy"), markdown.index("## Tuning")
+    assert own < other  # a user's numbers come first
+    assert "paper" not in markdown.replace("paper's Ω", "").lower()  # and no claims of others
+    for title in ("By class", "What is taken for what", "What Ω divides by", "Cost"):
+        assert title in markdown
     text = (tmp_path / "index.html").read_text()
+    assert "<title>My photos</title>" in text
     links = Links()
     links.feed(text)
     assert links.anchors <= links.ids
@@ -110,13 +87,13 @@ def test_the_report_is_complete(store: Store, tmp_path: Path) -> None:
     assert len(links.inside) == len(names)  # the page alone shows all figures
     # the same store gives the same bytes
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-    page.write(Sorted(store.results()), tmp_path)
+    report.make(Sorted(store.results()), tmp_path, "My photos")
     assert before == {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
 
 
 def test_a_smaller_report_leaves_nothing_of_a_larger_one(store: Store, tmp_path: Path) -> None:
     few = [r for r in store.results() if r.run.learner == "ncm"]
-    page.write(Sorted([r for r in store.results() if r.run.learner in ("ncm", "slda")]), tmp_path)
+    report.make(Sorted([r for r in store.results() if r.run.learner in ("ncm", "slda")]), tmp_path)
     mine = tmp_path / "figures" / "mine.png"
     mine.write_bytes(b"")
     old = tmp_path / "tables" / "old.csv"
@@ -124,24 +101,21 @@ def test_a_smaller_report_leaves_nothing_of_a_larger_one(store: Store, tmp_path:
     record = tmp_path / "report.json"
     facts = json.loads(record.read_text())
     record.write_text(json.dumps(facts | {"files": [*facts["files"], "tables/old.csv"]}))
-    page.write(Sorted(few), tmp_path)
+    report.make(Sorted(few), tmp_path)
     assert mine.exists() and not old.exists()
 
 
-def test_the_headline_names_the_command_behind_a_cell(found: Sorted, table_recipe: str) -> None:
-    commands = {run.id: "verse compare toy.toml" for run in parse(table_recipe, "toy").runs}
-    table = headline.table(found, commands)
-    assert table.head == ["data set", "ordering", "best streaming method", "VERSE",
-                          "verse-no-virtual", "TinyER, C = 48", "SLDA", "seeds",
-                          "Offline's accuracy", "command"]  # fmt: skip
-    assert [row[-1].text for row in table.rows] == [
-        "`verse compare toy.toml --only order=iid`",
-        "`verse compare toy.toml --only order=class-instance`",
-    ]
-    assert all(row[5].text == "–" for row in table.rows)  # nobody ran it
-    for row in table.rows:
-        best = ranked(found.main(found.benches[0]), row[1].text)[0]
-        assert row[2].text.startswith(f"{best} ")
+def test_classes_and_what_they_are_taken_for() -> None:
+    result = made("ncm", 0, [0.5, 1.0])
+    last = replace(result.events[-1], by_class=[[0, 50, 100], [1, 100, 100]],
+                   confusion=[[0, 0, 50], [0, 1, 40], [0, -1, 10], [1, 1, 100]])  # fmt: skip
+    result = replace(result, events=(result.events[0], last))
+    assert classes.accuracies([result, result]) == {"cup": 0.5, "mug": 1.0}
+    assert classes.mistakes([result]) == {"cup": "mug"}
+    found = Sorted([result])
+    table = classes.table(found, found.benches[0], "class-instance")
+    assert table is not None
+    assert [cell.text for cell in table.rows[0]] == ["cup", "0.500", "mug"]
 
 
 class Links(HTMLParser):
@@ -191,17 +165,6 @@ def test_of_equal_trials_the_table_shows_the_one_that_was_taken() -> None:
         found = Sorted([*trials, made("tinyer", 0, [0.5], settings={"lr": taken})])
         (row,) = tuning.table(found, found.tuning[0]).rows
         assert row[2].text == f"class-instance: lr = {taken} (as good: 2 others)"
-
-
-def test_the_papers_figures_stand_beside_ours_on_its_data_sets(found: Sorted) -> None:
-    listed = omega.records(found)
-    assert paper.beside(listed) is None
-    same = [r | {"dataset": "core50"} for r in listed]
-    table = paper.beside(same)
-    assert table is not None
-    assert {(r["learner"], r["paper"]) for r in table.records if r["order"] == "iid"} == {
-        (name, paper.published()["core50", "iid", name]) for name in ("verse", "tinyer", "gdumb")
-    }
 
 
 def test_forms_of_a_table() -> None:

@@ -17,8 +17,10 @@ from PIL import Image
 import verse
 from verse import backbones
 from verse.backbones import Backbone
+from verse.serve.access import LOOPBACK, Access
 from verse.serve.app import create_app
-from verse.serve.security import Access, Limits
+from verse.serve.limits import Limits
+from verse.serve.pictures import Picture
 from verse.serve.session import Session
 
 COLOURS = {"red": (200, 30, 30), "green": (30, 200, 30), "blue": (30, 30, 200)}
@@ -43,6 +45,18 @@ def picture() -> Callable[..., bytes]:
     return paint
 
 
+@pytest.fixture(scope="session")
+def decoded(picture: Callable[..., bytes], backbone: Backbone) -> Callable[..., Picture]:
+    """``decoded("red", 3)``: the same, as the decoder hands it over."""
+
+    def decode(label: str = "red", seed: int = 0) -> Picture:
+        encoded = picture(label, seed)
+        small = np.asarray(Image.open(io.BytesIO(encoded)))
+        return Picture(backbone.G.preprocess(encoded), small, encoded)
+
+    return decode
+
+
 @pytest.fixture
 def session(tmp_path: Path, backbone: Backbone) -> Iterator[Session]:
     made = Session(verse.open(tmp_path / "taught", backbone=backbone), limit=8)
@@ -60,10 +74,12 @@ def serve(session: Session) -> Iterator[Callable[..., TestClient]]:
         private: bool = False,
         rate: float = 0.0,
         body: int = 2**20,
-        hosts: frozenset[str] | None = Access.hosts,
+        hosts: frozenset[str] = LOOPBACK,
+        **limits: float,
     ) -> TestClient:
         access = Access(token.encode() if token else None, private, hosts)
-        app = create_app(session, access=access, limits=Limits(body=body, rate=rate))
+        allowed = Limits(body=body, rate=rate, **limits)
+        app = create_app(session, access=access, limits=allowed, decoders=1, decode_seconds=30.0)
         client = TestClient(app, base_url="http://127.0.0.1:8700", raise_server_exceptions=False)
         client.__enter__()
         running.append(client)
@@ -89,8 +105,12 @@ def launch() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
         )  # fmt: skip
         running.append(server)
         assert server.stderr is not None
-        line = server.stderr.readline()
-        assert line.startswith("Serving on http"), line + server.stderr.read()
+        lines = []
+        for line in server.stderr:
+            lines.append(line)
+            if line.startswith("Serving on http"):
+                break
+        assert lines[-1].startswith("Serving on http"), "".join(lines)
         return server, line.split()[-1]
 
     yield start

@@ -6,12 +6,22 @@ import io
 import json
 import threading
 import time
+from urllib.parse import quote
 
+import numpy as np
 import pytest
+import torch
 from PIL import Image
 
+from tests.serve.old_folders import teach_anyway
+from verse import StreamClassifier
 from verse.serve import app as module
-from verse.serve.events import Events
+from verse.serve import pictures
+from verse.serve.errors import NotFound
+from verse.serve.events import Events, told
+from verse.serve.pictures import Frame, Frames
+
+TWO = ("red", "blue")
 
 
 def learn(client, image: bytes, label: str, key: str | None = None):
@@ -25,9 +35,17 @@ def ask(client, image: bytes):
 
 def test_teach_then_ask(serve, picture) -> None:
     client = serve()
-    assert ask(client, picture("red")).json() == {
-        "label": None, "confidence": 0.0, "probabilities": [], "step": 0
-    }  # fmt: skip
+    first = ask(client, picture("red")).json()
+    assert isinstance(first.pop("frame"), str)
+    assert first == {
+        "label": None,
+        "nearest": None,
+        "known": False,
+        "novelty": None,
+        "confidence": 0.0,
+        "probabilities": [],
+        "step": 0,
+    }
     for t in range(18):
         label = ["red", "green", "blue"][t % 3]
         answer = learn(client, picture(label, t), label)
@@ -48,7 +66,7 @@ def test_teach_then_ask(serve, picture) -> None:
 
 def test_the_learner_and_its_settings(serve) -> None:
     found = serve().get("/v1/learner").json()
-    assert found["name"] == "verse-lda" and found["settings"]["lam"] == 0.3
+    assert found["name"] == "verse-joint" and found["settings"]["lam"] == 0.03
     assert set(found["schema"]["properties"]) == set(found["settings"])
 
 
@@ -70,7 +88,7 @@ def test_looking(serve, picture) -> None:
     assert status["prequential"]["accuracy"] == pytest.approx(14 / 15)
     assert status["prequential"]["window"][-1] == [16, pytest.approx(14 / 15, abs=1e-4)]
     assert status["auth"] == {"learn": False, "predict": False}
-    assert (status["learner"], status["backbone"]) == ("verse-lda", "efficientnet-lite0")
+    assert (status["learner"], status["backbone"]) == ("verse-joint", "efficientnet-lite0")
     jpeg = client.get("/v1/samples/16/thumbnail")
     assert jpeg.headers["content-type"] == "image/jpeg"
     assert Image.open(io.BytesIO(jpeg.content)).size == (48, 40)
@@ -84,6 +102,12 @@ def test_a_key_is_learned_once(serve, picture, session) -> None:
     second = learn(client, picture("red"), "red", "k").json()
     assert first["seq"] == second["seq"] == 1 and session.classifier.samples == 1
     assert second["prequential"] == {"label": None, "correct": None}
+    assert learn(client, picture("blue"), "red", "k").status_code == 409  # another picture
+    assert learn(client, picture("red"), "blue", "k").status_code == 409  # another label
+    client.delete("/v1/samples/1")
+    undone = learn(client, picture("red"), "red", "k")
+    assert undone.status_code == 409 and "then undone" in undone.json()["detail"]
+    assert session.classifier.samples == 0
 
 
 def test_undo_forget_rename_merge(serve, picture) -> None:
@@ -118,6 +142,121 @@ def test_undo_forget_rename_merge(serve, picture) -> None:
     assert client.delete("/v1/samples/8").status_code == 409  # before the forgetting
 
 
+def test_a_class_is_forgotten_exactly(serve, picture, session) -> None:
+    client = serve()
+    for t in range(6):
+        learn(client, picture(["red", "blue"][t % 2], t), ["red", "blue"][t % 2])
+    answer = client.delete("/v1/classes/blue?exact=true")
+    assert answer.json() == {"label": "blue", "removed": 3} and session.classifier.samples == 3
+    assert [c["label"] for c in client.get("/v1/classes").json()] == ["red"]
+
+
+def test_several_samples_are_undone_in_one_request(serve, picture, session) -> None:
+    client = serve()
+    heard: list[tuple[str, dict]] = []
+    session.listen(lambda kind, data: heard.append((kind, data)))
+    for t in range(8):
+        learn(client, picture(["red", "blue"][t % 2], t), ["red", "blue"][t % 2])
+    answer = client.post("/v1/undo", json={"seqs": [3, 8, 3]})
+    assert answer.json() == {
+        "undone": [{"seq": 8, "label": "blue"}, {"seq": 3, "label": "red"}], "samples": 6
+    }  # fmt: skip
+    assert [event for event in heard if event[0] == "undone"] == [
+        ("undone", {"seq": 8, "label": "blue"}), ("undone", {"seq": 3, "label": "red"})
+    ]  # fmt: skip
+    assert client.post("/v1/undo", json={"seqs": [7, 3]}).status_code == 409  # 3 is gone already
+    assert session.classifier.samples == 6  # so 7 stays, too
+    assert client.post("/v1/undo", json={"count": 2}).json()["samples"] == 4
+    assert client.post("/v1/undo", json={"count": 5}).status_code == 409
+    assert session.classifier.undoable == [1, 2, 4, 5]
+    for wrong in ({}, {"seqs": []}, {"count": 0}, {"seqs": [1], "count": 1}, {"seqs": [0]}, [1]):
+        assert client.post("/v1/undo", json=wrong).status_code == 422
+
+
+def test_a_frame_is_taught_without_a_second_upload(serve, picture, session, backbone) -> None:
+    client = serve()
+    frames = [ask(client, picture(label, t)).json()["frame"] for t, label in enumerate(TWO)]
+    for frame, label in zip(frames, TWO, strict=True):
+        answer = client.post("/v1/learn", data={"label": label, "frame": frame})
+        assert answer.status_code == 200 and answer.json()["label"] == label
+    plain = StreamClassifier(backbone=backbone)
+    for t, label in enumerate(TWO):
+        plain.learn_one(picture(label, t), label)
+    a, b = session.classifier.learner.state(), plain.learner.state()
+    assert all(torch.equal(a[k], b[k]) for k in b)  # the same bits as from the file itself
+    jpeg = client.get("/v1/samples/1/thumbnail")
+    assert Image.open(io.BytesIO(jpeg.content)).size == (48, 40)
+    unknown = client.post("/v1/learn", data={"label": "red", "frame": "never-given"})
+    assert unknown.status_code == 404 and "send the image" in unknown.json()["detail"]
+    both = client.post(
+        "/v1/learn", data={"label": "red", "frame": frames[0]}, files={"image": picture()}
+    )
+    assert both.status_code == client.post("/v1/learn", data={"label": "red"}).status_code == 422
+    assert session.classifier.samples == 2
+
+
+def test_frames_are_kept_for_a_minute_within_bounds(monkeypatch) -> None:
+    frame = Frame(torch.zeros(250), np.zeros((0, 0, 3), np.uint8), b"")  # 1,000 bytes
+    frames = Frames(total=5000, share=3000)
+    mine = [frames.add("a", frame) for _ in range(4)]
+    other = [frames.add("b", frame) for _ in range(2)]
+    with pytest.raises(NotFound):
+        frames.get(mine[0])  # a's own oldest went
+    assert all(frames.get(name) is frame for name in mine[1:] + other)
+    third = frames.add("c", frame)  # the oldest of all goes
+    with pytest.raises(NotFound):
+        frames.get(mine[1])
+    huge = Frame(torch.zeros(2500), np.zeros((0, 0, 3), np.uint8), b"")
+    with pytest.raises(NotFound):
+        frames.get(frames.add("d", huge))  # never larger than a share
+    now = time.monotonic()
+    monkeypatch.setattr(pictures.time, "monotonic", lambda: now + 61)
+    with pytest.raises(NotFound):
+        frames.get(third)
+    assert not frames._kept and frames._used.used == 0
+
+
+def test_odd_names_of_classes_are_not_found(serve) -> None:
+    client = serve()
+    for name in ("--5", "-", "%C2%B2", "0x7", "1e3", "%20", "+5", "5.0", "%D9%A3", "%F0%9F%98%80"):
+        assert client.delete(f"/v1/classes/{name}").status_code == 404, name
+
+
+def test_an_image_is_called_by_its_name(serve) -> None:
+    client = serve()
+    answer = client.post("/v1/predict", files={"image": ("C:\\photos\\notes.txt", b"hello")})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("notes.txt is not a supported image: use JPEG, PNG")
+
+
+OLD_LABELS = {"caf\udce9": "caf\\udce9", "\u3164": "\\u3164", "a\u2028b": "a\\u2028b",
+              "a\nb": "a\\nb", "\u200d": "\\u200d"}  # fmt: skip
+
+
+def test_an_old_folder_with_labels_of_no_text_is_answered(serve, session, picture) -> None:
+    for t, label in enumerate(OLD_LABELS):
+        teach_anyway(session.classifier, picture("red", t), label)
+    session._writer._renew()
+    client = serve()
+    assert [c["label"] for c in client.get("/v1/classes").json()] == [*OLD_LABELS.values()]
+    answer = ask(client, picture("red", 1))
+    assert answer.status_code == 200
+    assert {p["label"] for p in answer.json()["probabilities"]} == {*OLD_LABELS.values()}
+    heard: list[dict] = []
+    session.listen(lambda kind, data: heard.append(json.loads(json.dumps(data))))
+    assert learn(client, picture("blue"), "blue").json()["prequential"]["label"]
+    assert client.delete("/v1/samples/1").json()["label"] == "caf\\udce9"
+    assert client.get("/metrics").status_code == client.get("/v1/status").status_code == 200
+    renamed = client.post(f"/v1/classes/{quote('a' + chr(92) + 'u2028b')}/rename", json={"to": "c"})
+    assert renamed.status_code == 200
+    merged = client.post(f"/v1/classes/{quote(chr(92) + 'u3164')}/merge", json={"into": "c"})
+    assert merged.status_code == 200
+    assert client.delete(f"/v1/classes/{quote('a' + chr(92) + 'nb')}").status_code == 200
+    left = [c["label"] for c in client.get("/v1/classes").json()]
+    assert left == ["c", "\\u200d", "blue"] and "caf" not in str(left)
+    assert [data["label"] for data in heard][1] == "caf\\udce9"
+
+
 def test_classes_taught_as_numbers_are_found(serve, session, picture) -> None:
     session.classifier.learn_one(picture("red"), 7)
     session._writer._renew()
@@ -128,7 +267,8 @@ def test_classes_taught_as_numbers_are_found(serve, session, picture) -> None:
 
 
 BAD_LABELS = ["", "  ", "a/b", "..", "../../etc/passwd", "a\\b", "a\0b", "a\nb", "x" * 101,
-              "right\u202eleft", "\ud7ff\u2028", "\x7f"]  # fmt: skip
+              "right\u202eleft", "\ud7ff\u2028", "\x7f", "\u200d", "\u3164", "\u115f", "\u2800",
+              "\u034f", "a\u2028b", "a\u2029b", "\ufe0f", "\u3164 \u200d"]  # fmt: skip
 
 
 @pytest.mark.parametrize("label", BAD_LABELS)
@@ -201,16 +341,17 @@ def test_events_reach_a_listener(monkeypatch) -> None:
     async def run() -> list[str]:
         events, heard = Events(), []
         events.open()
-        stream = events.stream("event: status\ndata: {}\n\n")
-        heard.append(await anext(stream))
-        threading.Thread(target=events.send, args=("learned", {"seq": 1})).start()
-        heard.append(await anext(stream))
-        for i in range(400):
-            events.send("status", {"i": i})
-        await asyncio.sleep(0.05)
-        heard.append(await anext(stream))
-        events.close()
-        heard += [text async for text in stream]
+        with events.subscription("me") as waiting:
+            stream = told("event: status\ndata: {}\n\n", waiting)
+            heard.append(await anext(stream))
+            threading.Thread(target=events.send, args=("learned", {"seq": 1})).start()
+            heard.append(await anext(stream))
+            for i in range(400):
+                events.send("status", {"i": i})
+            await asyncio.sleep(0.05)
+            heard.append(await anext(stream))
+            events.close()
+            heard += [text async for text in stream]
         assert events.listeners == 0
         return heard
 

@@ -97,7 +97,13 @@ def test_it_speaks_to_the_service(serve, picture) -> None:
         assert client.rename("a ü b", "c")["label"] == "c"
         assert client.merge("c", "dark")["moved"] == 1
         assert client.undo(2)["seq"] == 2
+        frame = client.predict(picture())["frame"]
+        assert client.learn_frame(frame, "dark")["label"] == "dark"
+        client.learn(picture(), "dark")
+        seqs = [client.learn(picture(), "dark")["seq"] for _ in range(2)]
+        assert [one["seq"] for one in client.undo_many(seqs)["undone"]] == seqs[::-1]
+        assert len(client.undo_last(2)["undone"]) == 2
         assert client.forget("dark")["removed"] == 1
         assert client.status()["classes"] == 0
-        with pytest.raises(ServiceError, match="no class"):
+        with pytest.raises(ServiceError, match="not found"):
             client.forget("dark")

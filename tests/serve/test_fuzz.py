@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.fuzz import attack, explore
 from verse.serve.app import create_app
-from verse.serve.security import Limits
+from verse.serve.limits import Limits
 
 
 # starlette leaves the temporary file of a malformed form to the garbage collector

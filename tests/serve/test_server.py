@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import signal
+import socket
 import threading
 
 import httpx2
@@ -44,7 +45,7 @@ def test_events_and_a_graceful_end(launch, picture, tmp_path, backbone) -> None:
     with verse.open(tmp_path / "d", backbone=backbone) as again:
         assert (
             again.samples == 1
-            and again._write_ahead.state.position == again._write_ahead.pace.saved
+            and again._write_ahead.state.position == again._write_ahead.timing.saved
         )
 
 
@@ -84,8 +85,8 @@ def test_killed_while_a_client_teaches(launch, picture, tmp_path, backbone) -> N
 
 def test_nonsense_does_not_fill_the_log(launch, tmp_path) -> None:
     server, url = launch(tmp_path / "d")
-    damaged = io.BytesIO()
-    Image.new("RGB", (40, 40)).save(damaged, "TIFF")
+    damaged = io.BytesIO()  # compressed: libtiff itself writes to the standard error
+    Image.new("RGB", (40, 40)).save(damaged, "TIFF", compression="tiff_lzw")
     content = damaged.getvalue()
     shape = {"Content-Type": "multipart/form-data; boundary=x"}
     with httpx2.Client(base_url=url) as client:
@@ -93,6 +94,13 @@ def test_nonsense_does_not_fill_the_log(launch, tmp_path) -> None:
             broken = content[:at] + bytes([255]) * 9 + content[at + 9 :]
             assert client.post("/v1/predict", files={"image": broken}).status_code in (200, 422)
         assert client.post("/v1/learn", content=b"--y\r\n", headers=shape).status_code == 400
+        upgrade = {"Connection": "upgrade", "Upgrade": "h2c"}
+        assert client.get("/healthz", headers=upgrade).status_code == 200
+    host, _, port = url.removeprefix("http://").partition(":")
+    for junk in (b"\x16\x03\x01\0\xff\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\nbad\r\n\r\n"):
+        with socket.create_connection((host, int(port)), 20) as plain:
+            plain.sendall(junk)
+            assert plain.recv(100)[9:12] == b"400"
     server.send_signal(signal.SIGTERM)
     server.wait(30)
     assert server.stderr is not None and server.stderr.read() == ""

@@ -26,7 +26,7 @@ def test_a_published_state_answers_like_the_classifier(name: str, tmp_path) -> N
                 classifier.consolidate()
                 published.publish(classifier)
                 for question, _ in stream[::5]:
-                    given, own = published.answer(question), classifier.predict_feature(question)
+                    given, own = published.answer(question), classifier.ask_feature(question)
                     assert given.probabilities == own.probabilities
                     assert (given.label, given.step) == (own.label, classifier.samples)
 
@@ -40,4 +40,4 @@ def test_an_answer_never_waits_for_statistics_to_be_solved(tmp_path, monkeypatch
             published.publish(classifier)
             with monkeypatch.context() as patch:
                 patch.setattr(moments, "lda", None)
-                assert published.answer(z) == classifier.predict_feature(z)
+                assert published.answer(z) == classifier.ask_feature(z)

@@ -74,12 +74,53 @@ def test_https_to_those_who_trust_the_certificate_and_nothing_else(
             assert secure.version() == version.name.replace("_", ".")
 
 
-def test_a_certificate_that_does_not_fit_is_told_before_anything_is_opened(tmp_path) -> None:
+def refusal(folder: Path, certificate: str, key: str) -> str:
+    """What ``verse serve`` says of them; it must have begun nothing."""
+    arguments = ["serve", str(folder / "d"), "--tls-cert", certificate, "--tls-key", key]
+    result = CliRunner().invoke(main, arguments, env={"VERSE_TOKEN": "", "COLUMNS": "400"})
+    assert result.exit_code == 2 and not (folder / "d").exists()
+    assert "Traceback" not in result.stderr and result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
+
+
+def test_a_wrong_certificate_or_key_is_told_before_anything_is_opened(tmp_path) -> None:
     certificate, key = self_signed(tmp_path)
     _, foreign = self_signed(tmp_path, "foreign")
-    (tmp_path / "junk.pem").write_text("no certificate")
-    for given in ([certificate, foreign], [str(tmp_path / "junk.pem"), key]):
-        arguments = ["serve", str(tmp_path / "d"), "--tls-cert", given[0], "--tls-key", given[1]]
-        result = CliRunner().invoke(main, arguments, env={"VERSE_TOKEN": ""})
-        assert result.exit_code == 2 and "do not fit" in result.stderr
-    assert not (tmp_path / "d").exists()
+    assert "does not belong to the certificate" in refusal(tmp_path, certificate, foreign)
+    junk = tmp_path / "junk.pem"
+    junk.write_text("no certificate")
+    assert "is not a certificate in PEM format" in refusal(tmp_path, str(junk), key)
+    assert "is not a key in PEM format" in refusal(tmp_path, certificate, str(junk))
+    junk.write_text(Path(certificate).read_text().replace("M", "N"))
+    assert "is damaged" in refusal(tmp_path, str(junk), key)
+    locked = tmp_path / "locked.key"
+    subprocess.run(
+        ["openssl", "pkey", "-in", key, "-aes256", "-passout", "pass:secret", "-out", str(locked)],
+        check=True,
+        capture_output=True,
+    )
+    assert "has a password" in refusal(tmp_path, certificate, str(locked))
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "says"),
+    [
+        ("20200101000000Z", "20200201000000Z", "has expired"),
+        ("22000101000000Z", "22000201000000Z", "is not valid yet"),
+    ],
+)
+def test_a_certificate_out_of_date_is_told(tmp_path, begin: str, end: str, says: str) -> None:
+    _, key = self_signed(tmp_path)
+    (tmp_path / "index").touch()
+    (tmp_path / "serial").write_text("01\n")
+    (tmp_path / "ca.cnf").write_text(
+        f"[ca]\ndefault_ca=own\n[own]\nnew_certs_dir={tmp_path}\ndatabase={tmp_path}/index\n"
+        f"serial={tmp_path}/serial\ndefault_md=sha256\npolicy=any\n[any]\ncommonName=supplied\n"
+    )
+    for arguments in (
+        ["req", "-new", "-key", key, "-subj", "/CN=verse", "-out", "request.pem"],
+        ["ca", "-selfsign", "-batch", "-notext", "-config", "ca.cnf", "-keyfile", key, "-in",
+         "request.pem", "-startdate", begin, "-enddate", end, "-out", "dated.pem"],
+    ):  # fmt: skip
+        subprocess.run(["openssl", *arguments], cwd=tmp_path, check=True, capture_output=True)
+    assert says in refusal(tmp_path, str(tmp_path / "dated.pem"), key)

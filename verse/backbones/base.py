@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +12,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from verse.backbones.plastic import Head, Plastic
+from verse.backbones.grid import grid_name, grid_size, with_grid
 from verse.backbones.precision import resolve
 from verse.backbones.preprocess import Preprocess
+from verse.network.plastic import Head, Plastic
+from verse.suggestions import suggest_and_list
 from verse.types import BadSetting
 
 
@@ -65,6 +66,11 @@ class Backbone:
     F: Plastic
     key: str
 
+    def __repr__(self) -> str:
+        """Without the networks themselves."""
+        shape = "×".join(map(str, self.G.z_shape))
+        return f"<Backbone {self.name} at {self.at}: features {shape}, key {self.key[:8]}>"
+
 
 @dataclass(frozen=True)
 class Network:
@@ -87,14 +93,34 @@ def cut(
     """
     names = [*stages, "fc"]
     if at not in names[1:]:
-        near = difflib.get_close_matches(at, names[1:], n=1)
-        hint = f", did you mean {near[0]!r}?" if near else "."
-        raise BadSetting(
-            f"{backbone} has no split point {at!r}{hint} There are: {', '.join(names[1:])}"
-        )
+        known = ["grid", *names[1:]]
+        raise BadSetting(f"{backbone} has no split point {at!r}{suggest_and_list(at, known)}")
     i = names.index(at)
     rest = _sequence(names[i:-1], stages) if at != "fc" else nn.Identity()
     return _sequence(names[:i], stages), rest
+
+
+def split_network(
+    stages: Mapping[str, nn.Module],
+    at: str,
+    *,
+    last_map: str,
+    backbone: str,
+    preprocess: Preprocess,
+) -> Network:
+    """The network cut at a stage, or G ending in a grid of the map before the stage ``last_map``.
+
+    >>> stages = {"stem": nn.Conv2d(3, 4, 32, 32), "pool": nn.Flatten()}
+    >>> split_network(stages, "grid", last_map="pool", backbone="tiny", preprocess=Preprocess()).at
+    'grid'
+    """
+    positions = grid_size(at)
+    if positions is None:
+        return Network(at, *cut(stages, at, backbone=backbone), preprocess)
+    front, _ = cut(stages, last_map, backbone=backbone)
+    example = torch.zeros(1, 3, preprocess.size, preprocess.size)
+    front = with_grid(front, example, positions)
+    return Network(grid_name(positions), front, nn.Flatten(1), preprocess)
 
 
 def _sequence(names: Iterable[str], stages: Mapping[str, nn.Module]) -> nn.Sequential:
@@ -128,6 +154,8 @@ def _prefers_channels_last(body: nn.Module, z_shape: tuple[int, ...]) -> bool:
     dense = (
         m.groups == 1 and max(m.kernel_size) > 1 for m in body.modules() if isinstance(m, nn.Conv2d)
     )
+    if type(body) is nn.Flatten:  # F is linear: in the order of z it needs no copy
+        return False
     return len(z_shape) == 3 and (max(z_shape[1:]) <= 8 or not any(dense))
 
 

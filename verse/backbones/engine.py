@@ -1,4 +1,4 @@
-"""What runs G: ONNX Runtime where the network can be written as ONNX, else PyTorch itself.
+"""What runs G: ONNX Runtime or PyTorch, whichever is faster and gives the same features.
 
 Does the feature of an image depend on its batch? Measured on x86 with both backbones, alone
 against a batch of 33, one against two threads: ONNX Runtime gives the same bits; eager PyTorch can
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from verse.backbones.onnx_graph import convert
 from verse.backbones.onnx_layers import Unconvertible
+from verse.backbones.onnx_torch import export_with_torch
+from verse.backbones.trial import choose
 from verse.types import BadSetting
 
 ENGINES = ("auto", "onnxruntime", "torch")
@@ -31,7 +33,7 @@ class Engine(Protocol):
 
 
 class TorchEngine:
-    """Eager PyTorch in inference mode, channels-last.
+    """Eager PyTorch in inference mode, channels-last, on any device; features come back to the CPU.
 
     >>> TorchEngine(nn.Flatten(), threads=1)(np.zeros((2, 3, 4), np.float32)).shape
     torch.Size([2, 12])
@@ -39,10 +41,13 @@ class TorchEngine:
 
     name = "torch"
 
-    def __init__(self, network: nn.Module, *, threads: int) -> None:
-        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    def __init__(
+        self, network: nn.Module, *, threads: int, device: str | torch.device = "cpu"
+    ) -> None:
+        network.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.network = network.eval()
         self.threads = threads
+        self.device = torch.device(device)
 
     def __call__(self, inputs: npt.NDArray[np.generic]) -> Tensor:
         if not inputs.flags.writeable:
@@ -51,8 +56,8 @@ class TorchEngine:
         torch.set_num_threads(self.threads)
         try:
             with torch.no_grad():  # inference tensors could not be learned from
-                z: Tensor = self.network(torch.from_numpy(inputs))
-            return z.contiguous()
+                z: Tensor = self.network(torch.from_numpy(inputs).to(self.device))
+            return z.float().cpu().contiguous()
         finally:
             torch.set_num_threads(before)
 
@@ -61,23 +66,24 @@ class OnnxEngine:
     """ONNX Runtime on the CPU. Its idle threads sleep instead of spinning: spinning takes the
     cores from the learning step that follows (measured: twice the time of G + step).
 
-    >>> OnnxEngine(nn.Flatten(), torch.zeros(1, 3, 4), threads=1)(np.zeros((2, 3, 4), "f4")).shape
+    >>> model = convert(nn.Flatten(), torch.zeros(1, 3, 4))
+    >>> OnnxEngine(model, threads=1)(np.zeros((2, 3, 4), "f4")).shape
     torch.Size([2, 12])
     """
 
     name = "onnxruntime"
 
-    def __init__(self, network: nn.Module, example: Tensor, *, threads: int) -> None:
-        self._network, self._example = network, example
+    def __init__(self, model: bytes, *, threads: int) -> None:
+        self.model = model
         self._threads = threads
-        self._session = _session(convert(network, example), threads)
+        self._session = start_session(model, threads)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"network": self._network, "example": self._example, "threads": self._threads}
+        return {"model": self.model, "threads": self._threads}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A session has no copy: it is started again."""
-        self.__init__(state["network"], state["example"], threads=state["threads"])  # type: ignore[misc]
+        self.__init__(state["model"], threads=state["threads"])  # type: ignore[misc]
 
     @property
     def threads(self) -> int:
@@ -86,7 +92,7 @@ class OnnxEngine:
     @threads.setter
     def threads(self, n: int) -> None:
         if n != self._threads:
-            self._session = _session(convert(self._network, self._example), n)
+            self._session = start_session(self.model, n)
             self._threads = n
 
     def __call__(self, inputs: npt.NDArray[np.generic]) -> Tensor:
@@ -94,7 +100,8 @@ class OnnxEngine:
         return torch.from_numpy(z).clone()  # into torch's aligned storage: bits depend on it
 
 
-def _session(model: bytes, threads: int) -> Any:
+def start_session(model: bytes, threads: int) -> Any:
+    """A model in ONNX Runtime on the CPU."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -105,21 +112,49 @@ def _session(model: bytes, threads: int) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def start(network: nn.Module, example: Tensor, *, engine: str, threads: int | None) -> Engine:
-    """The engine asked for; "auto" prefers ONNX Runtime and falls back to PyTorch."""
+def start(
+    network: nn.Module,
+    example: Tensor,
+    *,
+    engine: str,
+    threads: int | None,
+    device: str = "cpu",
+) -> Engine:
+    """The engine asked for; "auto" tries both on the CPU, and is PyTorch on any other device."""
     if engine not in ENGINES:
         raise BadSetting(f"engine {engine!r}: use one of {', '.join(ENGINES)}")
     n = torch.get_num_threads() if threads is None else threads
     if n < 1:
         raise BadSetting(f"threads must be at least 1, not {n}")
     network.eval().requires_grad_(False)
-    if engine != "torch":
-        try:
-            return OnnxEngine(network, example, threads=n)
-        except Unconvertible as error:
-            if engine == "onnxruntime":
-                raise BadSetting(f"{error}: use engine='torch' or 'auto'") from error
-        except ImportError as error:
-            if engine == "onnxruntime":
-                raise BadSetting("onnxruntime is not installed: use engine='torch'") from error
+    if device != "cpu":
+        if engine == "onnxruntime":
+            raise BadSetting(f"onnxruntime runs on the CPU here: use engine='torch' on {device}")
+        return TorchEngine(network, threads=n, device=device)
+    if engine == "torch":
+        return TorchEngine(network, threads=n)
+    try:
+        return _try_onnx(network, example, threads=n, must=engine == "onnxruntime")
+    except Unconvertible as error:
+        if engine == "onnxruntime":
+            raise BadSetting(f"{error}: use engine='torch' or 'auto'") from error
+    except ImportError as error:
+        if engine == "onnxruntime":
+            raise BadSetting("onnxruntime is not installed: use engine='torch'") from error
     return TorchEngine(network, threads=n)
+
+
+def _try_onnx(network: nn.Module, example: Tensor, *, threads: int, must: bool) -> Engine:
+    """ONNX Runtime, unless PyTorch is clearly faster; refused where the features differ."""
+    try:
+        model = convert(network, example)
+    except Unconvertible as unknown:
+        try:
+            model = export_with_torch(network, example)
+        except Unconvertible as error:
+            raise Unconvertible(f"{unknown}, and {error}") from error
+    onnx = OnnxEngine(model, threads=threads)
+    chosen = choose(onnx, lambda: TorchEngine(network, threads=threads), example, model)
+    if chosen == "differs":
+        raise Unconvertible("a network whose features differ in ONNX Runtime")
+    return TorchEngine(network, threads=threads) if chosen == "torch" and not must else onnx

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from verse.backbones.engine import start
+from verse.backbones.engine import OnnxEngine, start
 from verse.backbones.preprocess import Preprocessor
 from verse.types import BadSetting
 
@@ -34,17 +34,25 @@ class FrozenNetwork:
         example: object,
         engine: str = "auto",
         threads: int | None = None,
+        device: str = "cpu",
     ) -> None:
         self.network = network
         self.prepare = preprocess
         first = self.example = np.stack([self.preprocess(example)])
-        self._engine = start(network, torch.from_numpy(first), engine=engine, threads=threads)
+        self._engine = start(
+            network, torch.from_numpy(first), engine=engine, threads=threads, device=device
+        )
         self.z_shape: tuple[int, ...] = tuple(self.run(first).shape[1:])
 
     @property
     def engine(self) -> str:
         """What runs the network."""
         return self._engine.name
+
+    @property
+    def model(self) -> bytes | None:
+        """The network as an ONNX model; None where PyTorch runs it."""
+        return self._engine.model if isinstance(self._engine, OnnxEngine) else None
 
     @property
     def threads(self) -> int:

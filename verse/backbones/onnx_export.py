@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +11,12 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from verse.backbones.base import Backbone
 from verse.backbones.onnx_graph import convert
+from verse.backbones.onnx_join import join
+from verse.backbones.preprocess import Preprocess
+from verse.paths import write_atomic
+from verse.types import BadSetting
 
 
 def export(
@@ -35,15 +39,53 @@ def export(
     ...     file.name
     'a.onnx'
     """
-    path = Path(path)
-    model = convert(module, torch.tensor(example), metadata=metadata, output=output)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(model)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
-    return path
+    return write_model(
+        convert(module, torch.tensor(example), metadata=metadata, output=output), path
+    )
+
+
+def export_features(backbone: Backbone, path: str | Path) -> Path:
+    """Write G to an ONNX file that says how images get in: ``backbone="onnx:FILE"`` reads it.
+
+    The input is uint8 [n, size, size, 3]; normalisation and grid are inside. The new backbone's
+    split is "map" where G ends in a grid or a map, and "fc" where it ends in a vector.
+
+    >>> import tempfile
+    >>> from verse.backbones import build
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = export_features(build(weights="random"), f"{folder}/features.onnx")
+    ...     build(f"onnx:{file}", at="map").G.z_shape
+    (320, 2, 2)
+    """
+    G = backbone.G
+    model, prepare = getattr(G, "model", None), getattr(G, "prepare", None)
+    if not isinstance(model, bytes) or not isinstance(prepare, Preprocess):
+        raise BadSetting(f"{backbone.name} has a G that cannot be written as ONNX")
+    metadata = {
+        "preprocess": json.dumps(describe(prepare)),
+        "backbone": backbone.name,
+        "at": backbone.at,
+        "key": backbone.key,
+    }
+    return write_model(join([model], output_name="features", metadata=metadata), path)
+
+
+def describe(prepare: Preprocess) -> dict[str, object]:
+    """How an image becomes the input of a model, as a file's property ``preprocess`` says it."""
+    return {
+        "kind": "centre-square" if prepare.fit == "crop" else "stretch",
+        "size": prepare.size,
+        "crop": prepare.crop,
+        "fit": prepare.fit,
+        "interpolation": prepare.interpolation,
+        "colour": "RGB",
+        "mean": list(prepare.mean),
+        "std": list(prepare.std),
+        "normalised": "inside",  # the model takes bytes: mean and std are for information
+    }
+
+
+def write_model(model: bytes, path: str | Path) -> Path:
+    """Write an ONNX model to ``path``, all or nothing."""
+    write_atomic(Path(path), model)
+    return Path(path)

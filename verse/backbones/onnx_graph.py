@@ -9,7 +9,7 @@ from torch import Tensor, fx, nn
 
 from verse.backbones import onnx_wire as wire
 from verse.backbones.onnx_layers import LAYERS, Graph, Unconvertible, call, conv
-from verse.kernels.tracing import trace
+from verse.network.tracing import trace
 
 
 class _Tracer(fx.Tracer):

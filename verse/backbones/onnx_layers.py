@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from verse.backbones import onnx_wire as wire
-from verse.backbones.efficientnet_lite0 import SameConv
-from verse.backbones.outputs import Columns, UnitLength
-from verse.backbones.plastic import Head
+from verse.backbones.grid import LENGTH, Scale
+from verse.backbones.outputs import Columns, Positions, UnitLength
 from verse.backbones.preprocess import Normalise
+from verse.network.plastic import Head
+from verse.network.same_conv import SameConv
 from verse.types import VerseError
 
 
@@ -141,6 +142,19 @@ def _normalise(g: Graph, m: Normalise, x: str) -> str:
     return g.put("Add", [g.put("Mul", [y, g.constant(m.scale)]), g.constant(m.shift)])
 
 
+def _scale(g: Graph, x: str) -> str:
+    rows = g.put("LpNormalization", [g.put("Flatten", [x], axis=1)], axis=1, p=2)
+    longer = g.put("Mul", [rows, g.constant(np.array(LENGTH, np.float32))])
+    return g.put("Reshape", [longer, g.put("Shape", [x])])
+
+
+def _positions(g: Graph, m: Positions, x: str) -> str:
+    by_channel = np.array([0, -1, m.mix.shape[1]], np.int64)
+    maps = g.put("Reshape", [x, g.constant(by_channel)])
+    mixed = g.put("MatMul", [maps, g.constant(m.mix.t().contiguous())])
+    return g.put("Flatten", [mixed], axis=1)
+
+
 def _silu(g: Graph, x: str) -> str:
     return g.put("Mul", [x, g.put("Sigmoid", [x])])
 
@@ -163,7 +177,9 @@ LAYERS: dict[type[nn.Module], Layer] = {
     nn.Identity: lambda g, m, x: x,
     nn.Dropout: lambda g, m, x: x,
     Normalise: _normalise,
+    Scale: lambda g, m, x: _scale(g, x),
     UnitLength: lambda g, m, x: g.put("LpNormalization", [x], axis=1, p=2),
+    Positions: _positions,
     Columns: lambda g, m, x: g.put("Gather", [x, g.constant(m.index)], axis=1),
     Head: lambda g, m, x: _linear(g, m.weight[: m.n], m.bias[: m.n], x),
 }

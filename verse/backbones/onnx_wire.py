@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 IR_VERSION, OPSET = 8, 17
-TYPES = {"float32": 1, "uint8": 2, "int64": 7}
+TYPES = {"float32": 1, "uint8": 2, "int64": 7, "float16": 10}
 Attribute: TypeAlias = int | float | str | Sequence[int]
 
 
-def _varint(n: int) -> bytes:
+def write_varint(n: int) -> bytes:
+    """A whole number in as few bytes as it needs."""
     n &= (1 << 64) - 1  # negative numbers are ten bytes long
     out = bytearray()
     while n > 0x7F:
@@ -29,49 +30,53 @@ def _varint(n: int) -> bytes:
     return bytes(out)
 
 
-def _int(field: int, n: int) -> bytes:
-    return _varint(field << 3) + _varint(n)
+def write_int(field: int, n: int) -> bytes:
+    """A field that is a whole number."""
+    return write_varint(field << 3) + write_varint(n)
 
 
-def _bytes(field: int, data: bytes | str) -> bytes:
+def write_bytes(field: int, data: bytes | str) -> bytes:
+    """A field that is a text, bytes or a message."""
     data = data.encode() if isinstance(data, str) else data
-    return _varint(field << 3 | 2) + _varint(len(data)) + data
+    return write_varint(field << 3 | 2) + write_varint(len(data)) + data
 
 
 def tensor(name: str, array: npt.NDArray[np.generic]) -> bytes:
     """A TensorProto with little-endian raw data."""
-    dims = b"".join(_int(1, d) for d in array.shape)
+    dims = b"".join(write_int(1, d) for d in array.shape)
     raw = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-    return dims + _int(2, TYPES[array.dtype.name]) + _bytes(8, name) + _bytes(9, raw)
+    return dims + write_int(2, TYPES[array.dtype.name]) + write_bytes(8, name) + write_bytes(9, raw)
 
 
 def _attribute(name: str, value: Attribute) -> bytes:
-    head = _bytes(1, name)
+    head = write_bytes(1, name)
     if isinstance(value, int):
-        return head + _int(3, value) + _int(20, 2)
+        return head + write_int(3, value) + write_int(20, 2)
     if isinstance(value, float):
-        return head + _varint(2 << 3 | 5) + struct.pack("<f", value) + _int(20, 1)
+        return head + write_varint(2 << 3 | 5) + struct.pack("<f", value) + write_int(20, 1)
     if isinstance(value, str):
-        return head + _bytes(4, value) + _int(20, 3)
-    return head + b"".join(_int(8, i) for i in value) + _int(20, 7)
+        return head + write_bytes(4, value) + write_int(20, 3)
+    return head + b"".join(write_int(8, i) for i in value) + write_int(20, 7)
 
 
 def node(
     op: str, inputs: Sequence[str], output: str, attributes: Mapping[str, Attribute] | None = None
 ) -> bytes:
     """A NodeProto with one output, which also names it."""
-    message = b"".join(_bytes(1, i) for i in inputs) + _bytes(2, output)
-    message += _bytes(3, output) + _bytes(4, op)
+    message = b"".join(write_bytes(1, i) for i in inputs) + write_bytes(2, output)
+    message += write_bytes(3, output) + write_bytes(4, op)
     for name, value in (attributes or {}).items():
-        message += _bytes(5, _attribute(name, value))
+        message += write_bytes(5, _attribute(name, value))
     return message
 
 
 def value(name: str, dtype: str, shape: Sequence[int | str]) -> bytes:
     """A ValueInfoProto: a name, an element type, and sizes (a string is a free one)."""
-    dims = b"".join(_bytes(1, _int(1, d) if isinstance(d, int) else _bytes(2, d)) for d in shape)
-    kind = _int(1, TYPES[dtype]) + _bytes(2, dims)
-    return _bytes(1, name) + _bytes(2, _bytes(1, kind))
+    dims = b"".join(
+        write_bytes(1, write_int(1, d) if isinstance(d, int) else write_bytes(2, d)) for d in shape
+    )
+    kind = write_int(1, TYPES[dtype]) + write_bytes(2, dims)
+    return write_bytes(1, name) + write_bytes(2, write_bytes(1, kind))
 
 
 def model(
@@ -82,16 +87,16 @@ def model(
     metadata: Mapping[str, str],
 ) -> bytes:
     """A ModelProto, ready to be a file."""
-    graph = [_bytes(1, n) for n in nodes] + [_bytes(2, "verse")]
-    graph += [_bytes(5, t) for t in initializers]
-    graph += [_bytes(11, i) for i in inputs] + [_bytes(12, o) for o in outputs]
-    entries = [_bytes(14, _bytes(1, k) + _bytes(2, v)) for k, v in metadata.items()]
+    graph = [write_bytes(1, n) for n in nodes] + [write_bytes(2, "verse")]
+    graph += [write_bytes(5, t) for t in initializers]
+    graph += [write_bytes(11, i) for i in inputs] + [write_bytes(12, o) for o in outputs]
+    entries = [write_bytes(14, write_bytes(1, k) + write_bytes(2, v)) for k, v in metadata.items()]
     return b"".join(
         [
-            _int(1, IR_VERSION),
-            _bytes(2, "verse"),
-            _bytes(7, b"".join(graph)),
-            _bytes(8, _bytes(1, "") + _int(2, OPSET)),
+            write_int(1, IR_VERSION),
+            write_bytes(2, "verse"),
+            write_bytes(7, b"".join(graph)),
+            write_bytes(8, write_bytes(1, "") + write_int(2, OPSET)),
             *entries,
         ]
     )

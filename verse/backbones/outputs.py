@@ -34,3 +34,44 @@ class Columns(nn.Module):
 
     def forward(self, scores: Tensor) -> Tensor:
         return scores[:, self.index]
+
+
+class Positions(nn.Module):
+    """The positions of every channel in [n, c · positions] as linear sums of them.
+
+    Parameters
+    ----------
+    mix
+        [sums, positions].
+
+    >>> Positions(torch.tensor([[1.0, 1.0], [1.0, -1.0]]))(torch.tensor([[3.0, 4.0, 1.0, 1.0]]))
+    tensor([[ 7., -1.,  2.,  0.]])
+    """
+
+    mix: Tensor
+
+    def __init__(self, mix: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mix", mix)
+
+    def forward(self, e: Tensor) -> Tensor:
+        return (e.view(len(e), -1, self.mix.shape[1]) @ self.mix.t()).flatten(1)
+
+
+class WeightedSum(nn.Module):
+    """a · A(z) + b · B(z)."""
+
+    def __init__(self, A: nn.Module, a: float, B: nn.Module, b: float) -> None:
+        super().__init__()
+        self.A, self.a, self.B, self.b = A, a, B, b
+
+    def forward(self, z: Tensor) -> Tensor:
+        total: Tensor = self.A(z) * self.a + self.B(z) * self.b
+        return total
+
+
+def linear(weight: Tensor, bias: Tensor) -> nn.Linear:
+    """A layer with these values."""
+    layer = nn.Linear(weight.shape[1], weight.shape[0])
+    layer.weight.data, layer.bias.data = weight, bias
+    return layer

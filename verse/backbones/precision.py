@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from verse.backbones.weights import cache_directory
+from verse.paths import cache_directory, write_atomic
 from verse.types import BadSetting
 
 CHOICES = ("auto", "float32", "bfloat16")
@@ -82,9 +82,7 @@ def gain() -> float:
     found = _try()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps({"gain": found, **_machine()}))
-        fresh.replace(file)
+        write_atomic(file, json.dumps({"gain": found, **describe_machine()}).encode())
     except OSError:
         pass  # a read-only home: try again next time
     return found
@@ -103,7 +101,8 @@ def _try() -> float:
     return float(times["float32"]) / float(times["bfloat16"])
 
 
-def _machine() -> dict[str, object]:
+def describe_machine() -> dict[str, object]:
+    """What a measurement holds for: the processor, threads and version of torch."""
     processor = ""
     try:
         lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
@@ -120,5 +119,5 @@ def _machine() -> dict[str, object]:
 
 
 def _cache_file() -> Path:
-    name = hashlib.sha256(json.dumps(_machine(), sort_keys=True).encode()).hexdigest()[:16]
+    name = hashlib.sha256(json.dumps(describe_machine(), sort_keys=True).encode()).hexdigest()[:16]
     return cache_directory() / "precision" / f"{name}.json"

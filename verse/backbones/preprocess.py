@@ -9,10 +9,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import torch
-from PIL import Image
 from torch import Tensor, nn
 
-from verse.images import rgb
+from verse.images import INTERPOLATIONS as INTERPOLATIONS
+from verse.images import Square, rgb
 
 Preprocessor: TypeAlias = Callable[[object], npt.NDArray[np.generic]]
 """One image, as the user hands it over, to the input array of the network (without batch)."""
@@ -25,9 +25,19 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 class Preprocess:
     """The centre square of an image at ``size`` pixels, as uint8 [size, size, 3].
 
-    The square keeps ``crop`` of the short side (ImageNet's habit is 224/256). ``mean`` and ``std``
-    (of pixels in [0, 1]) are applied by ``Normalise`` inside G, so a prepared image is a quarter
-    of the size when it travels between processes.
+    Parameters
+    ----------
+    size
+        Pixels of the square.
+    crop
+        The share of the short side that the square keeps (ImageNet's habit is 224/256).
+    mean, std
+        Of pixels in [0, 1]. ``Normalise`` applies them inside G, so that a prepared image is a
+        quarter of the size when it travels between processes.
+    interpolation
+        How pixels are resized: "bicubic", "bilinear", "nearest", "lanczos", "box" or "hamming".
+    fit
+        "crop" takes the centre square; "stretch" squeezes the whole image into the square.
 
     >>> Preprocess()(np.zeros((100, 300, 3), np.uint8)).shape
     (224, 224, 3)
@@ -37,23 +47,31 @@ class Preprocess:
     crop: float = 1.0
     mean: tuple[float, float, float] = IMAGENET_MEAN
     std: tuple[float, float, float] = IMAGENET_STD
+    interpolation: str = "bicubic"
+    fit: str = "crop"
+
+    def __repr__(self) -> str:
+        """Part of keys: what is as by default and came later is not said, so that they stay."""
+        later = "".join(
+            f", {name}={value!r}"
+            for name, value, usual in (
+                ("interpolation", self.interpolation, "bicubic"),
+                ("fit", self.fit, "crop"),
+            )
+            if value != usual
+        )
+        return (
+            f"Preprocess(size={self.size!r}, crop={self.crop!r}, mean={self.mean!r}, "
+            f"std={self.std!r}{later})"
+        )
 
     def __call__(self, image: object) -> npt.NDArray[np.uint8]:
-        # a reduced JPEG must still cover the crop with at least `size` pixels
-        pixels = rgb(image, at_least=round(self.size / self.crop))
-        height, width, _ = pixels.shape
-        side = min(height, width) * self.crop
-        if height == width == self.size and self.crop == 1.0:
-            return pixels
-        left, top = (width - side) / 2, (height - side) / 2
-        # resizing straight from a box: an extreme aspect ratio never makes a huge middle image
-        square = Image.fromarray(pixels).resize(
-            (self.size, self.size),
-            Image.Resampling.BICUBIC,
-            box=(left, top, left + side, top + side),
-            reducing_gap=2.0,  # large images are first averaged down to twice the size or more
-        )
-        return np.asarray(square)
+        return self.square.cut(rgb(image, at_least=self.square.at_least))
+
+    @property
+    def square(self) -> Square:
+        """The geometry alone, for those who decode without torch."""
+        return Square(self.size, self.crop, self.interpolation, self.fit)
 
 
 class Normalise(nn.Module):

@@ -2,8 +2,9 @@
 
 He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition", CVPR 2016.
 
-Split points: ``layer1.0`` … ``layer4.1`` (the paper: G ends with layer4.0), ``avgpool``, ``fc``
-(features are pooled; F is the linear layer alone, as ExStream needs it).
+Split points: ``grid`` (the default: 2 × 2 averaged positions of the last map, [512, 2, 2]; also
+``grid1``, ``grid3``; F is linear), ``layer1.0`` … ``layer4.1`` (the paper: G ends with layer4.0),
+``avgpool``, ``fc`` (features are pooled; F is the linear layer alone, as ExStream needs it).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from verse.backbones.base import Network, cut
+from verse.backbones.base import Network, split_network
 from verse.backbones.preprocess import Preprocess
 from verse.backbones.weights import RANDOM, Published, fill, find, randomise, read
 
@@ -93,5 +94,6 @@ def build(at: str, weights: str | Path | None) -> Network:
         path = Path(weights) if weights is not None else find(PUBLISHED, backbone="resnet18")
         state = {our_name(k): v for k, v in read(path).items() if not k.startswith("fc.")}
         fill(parts, state, path)
-    front, body = cut(parts, at, backbone="resnet18")
-    return Network(at, front, body, Preprocess())
+    return split_network(
+        parts, at, last_map="avgpool", backbone="resnet18", preprocess=Preprocess()
+    )

@@ -1,20 +1,22 @@
-"""Any user's network as a backbone: traced with torch.fx and cut before a named layer."""
+"""Any user's network as a backbone: traced with torch.fx, cut before a layer or behind a map."""
 
 from __future__ import annotations
 
 import copy
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import fx, nn
+from torch import Tensor, fx, nn
 
 from verse.backbones.base import Backbone, content_key, plastic
 from verse.backbones.extractor import FrozenNetwork
+from verse.backbones.grid import grid_name, grid_size, with_grid
 from verse.backbones.preprocess import Normalise, Preprocess, Preprocessor
-from verse.kernels.tracing import trace
+from verse.network.tracing import trace
 from verse.types import BadSetting
 
 _OUT_OF_PLACE: dict[object, fx.node.Target] = {
@@ -49,8 +51,9 @@ class _Tracer(fx.Tracer):
 
 def split(
     module: nn.Module,
-    at: str,
+    at: str = "grid",
     *,
+    grid: int | None = None,
     preprocess: Preprocess | Preprocessor | None = None,
     example: object = None,
     name: str = "custom",
@@ -62,15 +65,20 @@ def split(
     """G = everything before the layer named ``at``; F = from there to the final ``nn.Linear``.
 
     That last linear layer becomes F's growing head (its own weights are not used); ``at`` may name
-    it, then F is the head alone. ``preprocess`` is a ``Preprocess`` (default: ImageNet's
-    constants, 224 pixels) or any function from an image to the input array of ``module``, without
-    batch dimension; ``example`` is something it accepts, if not an RGB image. ``module`` itself
-    stays as it is.
+    it, then F is the head alone. With ``at="grid"`` G is everything up to the last map, averaged to
+    2 × 2 positions, and F is linear behind it. ``grid`` is another number of positions a side, or,
+    beside a layer's name, asks for a grid of the map before that layer.
+
+    ``preprocess`` is a ``Preprocess`` (default: ImageNet's constants, 224 pixels) or any function
+    from an image to the input array of ``module``, without batch dimension; ``example`` is
+    something it accepts, if not an RGB image. ``module`` itself stays as it is.
 
     >>> net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 10))
     >>> backbone = split(net, at="1", preprocess=Preprocess(size=8))
     >>> backbone.G.z_shape, backbone.F.head.d
     ((4, 6, 6), 144)
+    >>> split(net, grid=3, preprocess=Preprocess(size=8)).G.z_shape
+    (4, 3, 3)
     """
     module = copy.deepcopy(module).eval()
     tracer = _Tracer()
@@ -81,31 +89,81 @@ def split(
             f"{type(module).__name__} cannot be traced ({error}): split it by hand into two "
             "modules, and build Backbone from them"
         ) from error
-    nodes = list(graph.nodes)
-    end = _final_linear(module, nodes)
-    points = _points(nodes[: end + 1], tracer.inside)
-    if at not in points:
-        known = dict(module.named_modules())
-        reason = "several values cross there" if at in known else "no layer has that name"
-        raise BadSetting(f"cannot split at {at!r} ({reason}): use one of {', '.join(points)}")
-    start = points[at]
-    crossing = _crossing(nodes, start, end)
-    front = _part(module, nodes[:start], None, crossing)
-    source = nodes[end].args[0]
-    assert isinstance(source, fx.Node)
-    body: nn.Module = nn.Identity()
-    if source is not crossing:
-        body = _part(module, nodes[start:end], crossing, source)
     prepare = Preprocess() if preprocess is None else preprocess
-    network: nn.Module = front
-    if isinstance(prepare, Preprocess):
-        network = nn.Sequential(Normalise(prepare.mean, prepare.std), front)
     example = _probe() if example is None else example
+    normalise: list[nn.Module] = []
+    if isinstance(prepare, Preprocess):
+        normalise = [Normalise(prepare.mean, prepare.std)]
+    nodes = list(graph.nodes)
+    size = grid_size(at) if at not in dict(module.named_modules()) else None
+    positions = grid if grid is not None else size
+    body: nn.Module
+    if positions is None:
+        front, body = _cut(module, nodes, at, tracer.inside)
+    else:
+        x = nn.Sequential(*normalise)(torch.from_numpy(np.stack([prepare(example)])))
+        if size is not None:
+            value, at = _last_map(module, graph, x), grid_name(positions)
+        else:
+            _, value = _before(module, nodes, at, tracer.inside)
+            at = f"{at}-{grid_name(positions)}"
+        map_ = _part(module, nodes[: nodes.index(value) + 1], None, value)
+        front, body = with_grid(map_, x, positions), nn.Flatten(1)
+    network = nn.Sequential(*normalise, front)
     G = FrozenNetwork(network, prepare, example=example, engine=engine, threads=threads)
     F = plastic(body, torch.zeros(1, *G.z_shape), precision=precision, batchnorm=batchnorm)
     # any function is known by what it makes of the example
     how = repr(prepare) if isinstance(prepare, Preprocess) else prepare(example).tobytes()
     return Backbone(name, at, G, F, content_key([name, at, how], [front, body]))
+
+
+def _cut(
+    module: nn.Module, nodes: list[fx.Node], at: str, inside: dict[fx.Node, tuple[str, ...]]
+) -> tuple[nn.Module, nn.Module]:
+    """The operations before the layer ``at``, and those from there to the final linear layer."""
+    end = _final_linear(module, nodes)
+    start, crossing = _before(module, nodes[: end + 1], at, inside)
+    source = nodes[end].args[0]
+    assert isinstance(source, fx.Node)
+    front = _part(module, nodes[:start], None, crossing)
+    if source is crossing:
+        return front, nn.Identity()
+    return front, _part(module, nodes[start:end], crossing, source)
+
+
+def _before(
+    module: nn.Module, nodes: list[fx.Node], at: str, inside: dict[fx.Node, tuple[str, ...]]
+) -> tuple[int, fx.Node]:
+    """Where the layer ``at`` begins, and the one value that it is given."""
+    points = _points(nodes, inside)
+    if at not in points:
+        known = dict(module.named_modules())
+        reason = "several values cross there" if at in known else "no layer has that name"
+        raise BadSetting(f"cannot split at {at!r} ({reason}): use one of {', '.join(points)}")
+    crossing = _crossing(nodes, points[at], len(nodes) - 1)
+    assert crossing is not None
+    return points[at], crossing
+
+
+def _last_map(module: nn.Module, graph: fx.Graph, x: Tensor) -> fx.Node:
+    """The last value [n, c, h, w] with more than one position."""
+    maps: list[fx.Node] = []
+
+    class Looking(fx.Interpreter):
+        def run_node(self, n: fx.Node) -> Any:
+            value = super().run_node(n)
+            is_map = isinstance(value, Tensor) and value.ndim == 4 and min(value.shape[2:]) > 1
+            if is_map and n.op.startswith("call"):
+                maps.append(n)
+            return value
+
+    with torch.no_grad():
+        Looking(fx.GraphModule(module, graph)).run(x)
+    if not maps:
+        raise BadSetting(
+            f"{type(module).__name__} makes no map [n, c, h, w]: name a layer to split at"
+        )
+    return maps[-1]
 
 
 def _probe() -> npt.NDArray[np.uint8]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import sys
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -18,6 +16,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from verse.paths import cache_directory, open_atomic, sha256
 from verse.types import BadSetting, BadState
 
 RANDOM = "random"
@@ -36,26 +35,6 @@ class Published:
 
     url: str
     files: Mapping[str, str]  # file name → sha256
-
-
-def cache_directory() -> Path:
-    """``VERSE_CACHE``, else ``verse`` in the platform's cache directory of this user."""
-    named = os.environ.get("VERSE_CACHE")
-    if named:
-        return Path(named).expanduser()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "verse"
-
-
-def sha256(path: Path) -> str:
-    """The hash of a file."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def find(published: Published, *, backbone: str, progress: Progress | None = None) -> Path:
@@ -83,25 +62,15 @@ def download(url: str, path: Path, expected: str, progress: Progress | None = No
     """Fetch a file, check its hash, and only then give it its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     digest, done = hashlib.sha256(), 0
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with (
-            os.fdopen(handle, "wb") as file,
-            urllib.request.urlopen(url, timeout=TIMEOUT) as response,
-        ):
-            total = int(response.headers.get("Content-Length") or 0)
-            while chunk := response.read(CHUNK):
-                file.write(chunk)
-                digest.update(chunk)
-                done += len(chunk)
-                (progress or _show)(done, total)
-            file.flush()
-            os.fsync(file.fileno())
+    with open_atomic(path) as file, urllib.request.urlopen(url, timeout=TIMEOUT) as response:
+        total = int(response.headers.get("Content-Length") or 0)
+        while chunk := response.read(CHUNK):
+            file.write(chunk)
+            digest.update(chunk)
+            done += len(chunk)
+            (progress or _show)(done, total)
         if digest.hexdigest() != expected:
             raise BadState(f"{url} gave a file whose sha256 is not {expected}: try again")
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
     return path
 
 
@@ -120,7 +89,8 @@ def read(path: Path) -> dict[str, Tensor]:
             return safetensors.torch.load_file(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # zip, pickle and safetensors each have their own errors
-        raise BadState(f"cannot read weights from {path}: {error}") from error
+        reason = " ".join(str(error).partition("\n")[0].split())[:200]
+        raise BadState(f"cannot read weights from {path}: {reason}") from error
     if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
         raise BadState(f"{path} is not a state dict of tensors")
     return state

@@ -1,5 +1,7 @@
 """The conformance suite: what must hold for any learner and any memory.
 
+Here goes what every learner or memory must pass, whoever wrote it. A test of one method does not.
+
 Authors of new ones run it against theirs::
 
     from verse.checks import check_learner
@@ -11,15 +13,18 @@ Every check is a function ``check_…(make)`` that raises ``AssertionError``; ``
 
 from __future__ import annotations
 
+from verse.checks.forgetting import (
+    check_forget,
+    check_forget_again_and_again,
+    check_forget_keeps_the_others,
+    check_merge,
+)
 from verse.checks.learner import (
-    CAPACITY,
     LEARNER_CHECKS,
-    LearnerMaker,
     check_capacity_never_exceeded,
     check_clone_independent,
     check_exact_resume,
     check_float16_memory,
-    check_forget,
     check_inputs_unchanged,
     check_learner,
     check_learns_separable_stream,
@@ -30,6 +35,7 @@ from verse.checks.learner import (
     check_predicts_before_learning,
     check_probabilities,
     check_refuses_nonfinite,
+    check_refuses_what_is_far_off,
     check_same_seed_same_weights,
     check_settings_rebuild,
     check_survives_exception,
@@ -39,11 +45,12 @@ from verse.checks.memory import (
     MemoryMaker,
     check_memory,
     check_memory_bounded,
+    check_memory_closes_gaps,
     check_memory_discard,
     check_memory_draws,
     check_memory_resume,
 )
-from verse.checks.worlds import Stream, small_network, small_stream
+from verse.checks.worlds import CAPACITY, LearnerMaker, Stream, small_network, small_stream
 
 __all__ = [
     "check_learner",
@@ -66,11 +73,16 @@ __all__ = [
     "check_float16_memory",
     "check_linear_network",
     "check_forget",
+    "check_forget_again_and_again",
+    "check_forget_keeps_the_others",
+    "check_merge",
+    "check_refuses_what_is_far_off",
     "check_settings_rebuild",
     "check_memory_bounded",
     "check_memory_draws",
     "check_memory_resume",
     "check_memory_discard",
+    "check_memory_closes_gaps",
     "small_network",
     "small_stream",
     "CAPACITY",

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-from verse.backbones.plastic import Head, Plastic
+from verse.learners.base import Learner
+from verse.memory.base import Memory
+from verse.memory.class_balanced import ClassBalanced
+from verse.network import Head, Plastic
 
 Stream = list[tuple[Tensor, int]]
 """Features with their labels, in order."""
+LearnerMaker = Callable[[Plastic, Memory, int], Learner]
+"""Builds the learner under test from F, a memory and a seed."""
+CAPACITY = 24
+"""Samples that the memory of a learner under test holds."""
 
 
 class _Body(nn.Module):
@@ -41,6 +50,22 @@ def small_stream(F: Plastic, classes: int = 3, each: int = 12, seed: int = 0) ->
         for y in range(classes)
         for _ in range(each)
     ]
+
+
+def make_learner(make: LearnerMaker, F: Plastic | None = None, seed: int = 0) -> Learner:
+    """The learner under test on a small network."""
+    return make(F or small_network(), ClassBalanced(CAPACITY, seed=seed), seed)
+
+
+def learn_all(learner: Learner, stream: Stream) -> None:
+    """Learn a stream from beginning to end."""
+    for z, y in stream:
+        learner.learn_one(z, y)
+
+
+def copy_state(learner: Learner) -> dict[str, Tensor]:
+    """The state now, whatever is learned later."""
+    return {name: tensor.clone() for name, tensor in learner.state().items()}
 
 
 def same(a: dict[str, Tensor], b: dict[str, Tensor], what: str) -> None:

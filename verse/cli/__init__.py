@@ -1,5 +1,7 @@
 """The command line: one file per command, loaded only when it is called.
 
+Here goes what reads options and prints. Work that a Python user would want, too, does not.
+
 Each file ``verse/cli/NAME.py`` has a click command named ``command``; the table below gives its
 place and the line that ``verse --help`` shows, so that the overview imports none of them.
 """
@@ -15,15 +17,24 @@ COMMANDS = {
     "run": "Stream a data set through one learner, once, and measure it.",
     "compare": "Run a grid of learners, orderings, data sets and seeds that RECIPE names.",
     "report": "Make tables, figures and a page from finished runs.",
+    "results": "Check, repair, convert and join folders of finished runs.",
     "serve": "Serve a durable classifier and its page.",
     "teach": "Teach a durable classifier from a folder of images or a video.",
-    "predict": "Ask a durable classifier about images and videos.",
-    "export": "Write a durable classifier to one ONNX file.",
+    "predict": "Ask a durable classifier about images, folders and videos.",
+    "classes": "Show what a durable classifier knows.",
+    "doctor": "Tell what was taught badly: weak classes, confusions, wrong labels.",
+    "test": "Test a durable classifier on a folder of images with known classes.",
+    "watch": "Watch a camera and report what appears, changes, goes or is unknown.",
+    "forget": "Make a durable classifier forget a class or samples, exactly.",
+    "export": "Write a durable classifier to one ONNX file, or to one to go on teaching from.",
+    "import": "Begin a new directory with what a teachable file knows.",
+    "merge": "Make one classifier of two with the same backbone and learner.",
     "backup": "Copy a durable classifier to one file.",
     "restore": "Put a backup into a new directory.",
+    "salvage": "Go on from the newest sound checkpoint of a classifier whose journal is lost.",
     "info": "Show versions, devices, caches and engines, for bug reports.",
-    "list": "List the learners, datasets, backbones or memories there are.",
-    "bench": "Measure speed as ratios against plain code and the machine.",
+    "list": "List the learners, data sets, backbones and memories there are.",
+    "bench": "Measure speed: frames a second, megabytes, and ratios to plain code and the machine.",
 }
 
 

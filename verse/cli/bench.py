@@ -1,34 +1,37 @@
-"""``verse bench``: speed as ratios measured in the same run."""
+"""``verse bench``: frames a second and megabytes, then speed as ratios measured in the same run."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
 import verse
 from verse.cli.output import json_option, print_json, print_table, result_only
+from verse.configuration import DEVICES
 from verse.types import BadSetting
 
-PARTS = ("step", "frame", "predict", "growth")
-SPLITS = {"resnet18": "layer4.1", "efficientnet-lite0": "head"}
+PARTS = ("default", "step", "frame", "predict", "growth")
+CASES = ("default", "efficientnet-lite0", "resnet18", "light")
 
 
 @click.command()
 @click.option("--part", "parts", multiple=True, type=click.Choice(PARTS),
               help="Only this; may be given again. [default: all]")  # fmt: skip
-@click.option("--backbone", "names", multiple=True, type=click.Choice([*SPLITS, "light"]),
-              help="Only this; may be given again. [default: all]")  # fmt: skip
+@click.option("--backbone", "names", multiple=True, type=click.Choice(CASES),
+              help="Only this: default is the compact split, efficientnet-lite0 that at head, "
+              "resnet18 the paper's, light features alone; may be given again. [default: all]"
+              )  # fmt: skip
 @click.option("--rounds", default=15, show_default=True, help="Turns of every contestant.")
 @click.option("--steps", default=5_000, show_default=True,
-              help="Length of the stream that goes on (docs/performance.md: 100000).")  # fmt: skip
+              help="Length of the stream that goes on (docs/performance.md: 1000000).")  # fmt: skip
 @click.option("--threads", default=0, help="Of torch and of G. [default: as torch decides]")
 @click.option("--precision", default="auto", show_default=True,
               help="Of F: auto, float32, bfloat16.")  # fmt: skip
+@click.option("--device", type=click.Choice(DEVICES), default="cpu", show_default=True,
+              help="Another than cpu: only G and the step there, against the CPU.")  # fmt: skip
 @click.option("--rivals/--no-rivals", default=False, show_default=True,
               help="Also Avalanche and River, each in an environment made for it.")  # fmt: skip
 @json_option
@@ -39,10 +42,11 @@ def command(
     steps: int,
     threads: int,
     precision: str,
+    device: str,
     rivals: bool,
     as_json: bool,
 ) -> None:
-    """Measure speed as ratios against plain code and the machine.
+    """Measure speed: frames a second, megabytes, and ratios to plain code and the machine.
 
     A and B take turns within one run, so that what else the machine does meets both. Weights are
     random ones of the right shape: nothing is downloaded (the rivals are, from PyPI, on request).
@@ -53,19 +57,28 @@ def command(
     with result_only(as_json):
         import torch
 
+        from verse.backbones.device import resolve_device
+
+        there = resolve_device(device)  # refuses what is not there
         if threads:
             torch.set_num_threads(threads)
         results: dict[str, Any] = {"machine": _machine()}
-        for key, label, measure in _plan(
-            parts or PARTS, names or (*SPLITS, "light"), rounds, steps, precision, rivals
-        ):
-            click.echo(f"measuring {key} {label}", err=True)
+        plan = _plan(parts or PARTS, names or CASES, rounds, steps, precision, rivals)
+        if there != "cpu":
+            plan = _device_plan(names or CASES, there, rounds)
+        for key, label, measure in plan:
+            click.echo(f"measuring {key} {label}".rstrip(), err=True)
+            if not label:
+                results[key] = measure()
+                continue
             for field, value in measure().items():
                 results.setdefault(key, {}).setdefault(field, {})[label] = value
     if as_json:
         print_json(results)
-    else:
-        print_table(list(rows(results)))
+        return
+    if "default" in results:
+        print_table(list(overview(results["default"])))
+    print_table(list(rows(results)))
 
 
 def _plan(
@@ -76,50 +89,48 @@ def _plan(
     precision: str,
     rivals: bool,
 ) -> Iterator[tuple[str, str, Callable[[], dict[str, Any]]]]:
-    """(key in the result, label below it, what measures it), cheap ones first."""
+    """(key in the result, label below it, what measures it)."""
+    if "default" in parts and "default" in names:
+        yield "default", "", _bound("overview", "measure", rounds)
     for name in names:
         setting: dict[str, Any] = {"precision": precision, "rounds": rounds}
-        at = SPLITS.get(name)
         if "step" in parts:
-            yield "verse_step", name, _bound("step", "measure", name, at, **setting)
+            yield "verse_step", name, _bound("step", "measure", name, **setting)
         if name == "light":
             continue
         if "frame" in parts:
-            yield "frame", name, _bound("frame", "measure", name, at, **setting)
+            yield "frame", name, _bound("frame", "measure", name, **setting)
         if "predict" in parts:
             often = {"precision": precision, "rounds": 4 * rounds}
-            yield "predict", name, _bound("predict", "measure", name, at, **often)
+            yield "predict", name, _bound("predict", "measure", name, **often)
     if "growth" in parts:
         yield "memory", "light", _bound("growth", "measure", steps)
     if rivals:
-        for name in ("light", "resnet18"):
+        for name in ("default", "light", "resnet18"):
             if name in names:
-                each = 50 if name == "light" else 2
-                how: dict[str, Any] = {"rounds": rounds, "each": each}
+                how: dict[str, Any] = {"rounds": rounds, "each": 2 if name == "resnet18" else 50}
                 yield "avalanche", name, _bound("rivals", "measure_avalanche", name, **how)
         if "light" in names:
             yield "river", "light", _bound("rivals", "measure_river", rounds=rounds, each=50)
+
+
+def _device_plan(
+    names: tuple[str, ...], device: str, rounds: int
+) -> Iterator[tuple[str, str, Callable[[], dict[str, Any]]]]:
+    for name in names:
+        if name != "light":
+            yield "device", name, _bound("device", "measure", name, device=device, rounds=rounds)
 
 
 def _bound(
     module: str, function: str, *args: object, **settings: Any
 ) -> Callable[[], dict[str, Any]]:
     def measure() -> dict[str, Any]:
-        result: dict[str, Any] = getattr(_benchmark(module), function)(*args, **settings)
+        benchmark = importlib.import_module(f"verse.benchmarks.{module}")
+        result: dict[str, Any] = getattr(benchmark, function)(*args, **settings)
         return result
 
     return measure
-
-
-def _benchmark(module: str) -> Any:
-    """A file of ``benchmarks/``: beside the package in a checkout, inside it when installed."""
-    package = Path(verse.__file__).parent
-    for folder in (package.parent / "benchmarks", package / "benchmarks"):
-        if (folder / "textbook.py").is_file():
-            if str(folder) not in sys.path:
-                sys.path.insert(0, str(folder))
-            return importlib.import_module(module)
-    raise BadSetting("the benchmarks are not installed: run this in a checkout of the project")
 
 
 def _machine() -> dict[str, Any]:
@@ -130,26 +141,47 @@ def _machine() -> dict[str, Any]:
     return {**device(), "torch": torch.__version__, "verse": verse.__version__}
 
 
+def overview(default: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """Every learner on the default split, the default first.
+
+    >>> speed = {"frames_per_second": 80.0, "step_ms": 0.512, "megabytes": 3.14}
+    >>> list(overview({"learner": "verse", "learners": {"verse": speed}}))
+    [{'learner': 'verse (default)', 'frames/s': '80', 'step, ms': '0.51', 'MB': '3.1'}]
+    """
+    first = default["learner"]
+    for name, measured in sorted(default["learners"].items(), key=lambda item: item[0] != first):
+        yield {
+            "learner": f"{name} (default)" if name == first else name,
+            "frames/s": f"{measured['frames_per_second']:.0f}",
+            "step, ms": f"{measured['step_ms']:.2f}",
+            "MB": f"{measured['megabytes']:.1f}",
+        }
+
+
 HEADLINES = {
+    "default": ("frames_per_second", "learn_predict_per_second", "step_ms",
+                "step_speedup_vs_head", "sample_bytes"),
     "verse_step": ("speedup_vs_textbook", "limit_ratio"),
-    "frame": ("speedup_vs_textbook", "frames_per_second"),
+    "frame": ("speedup_vs_textbook", "frames_per_second", "learn_predict_per_second"),
     "predict": ("p50_ms", "p95_while_learning_over_idle", "publish_ms"),
-    "memory": ("slope_bytes_per_step", "last_over_first", "capacity_ratio"),
+    "memory": ("slope_bytes_per_step", "last_over_first", "capacity_ratio",
+               "ten_times_the_classes"),
     "avalanche": ("replay_speedup", "verse_speedup"),
     "river": ("replay_speedup",),
-}
+}  # fmt: skip
 
 
 def rows(results: dict[str, Any]) -> Iterator[dict[str, str]]:
     """The headline figures for people; everything else is in ``--json``.
 
     >>> list(rows({"frame": {"frames_per_second": {"resnet18": 3.14159}}}))
-    [{'what': 'frame frames_per_second', 'of': 'resnet18', 'value': '3.14'}]
+    [{'what': 'frame frames_per_second', 'of': 'resnet18', 'value': '3.142'}]
     """
     for key, fields in HEADLINES.items():
         for field in fields:
-            for label, value in results.get(key, {}).get(field, {}).items():
+            found = results.get(key, {}).get(field, {})
+            for label, value in (found if isinstance(found, dict) else {"": found}).items():
                 cases = value if isinstance(value, dict) else {"": value}
                 for case, number in cases.items():
                     of = f"{label} {case}".strip()
-                    yield {"what": f"{key} {field}", "of": of, "value": f"{number:.3g}"}
+                    yield {"what": f"{key} {field}", "of": of, "value": f"{number:.4g}"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -15,8 +14,9 @@ from verse.cli.output import json_option, print_json, print_table, result_only
 from verse.types import BadSetting
 
 if TYPE_CHECKING:
-    from verse.experiments.engine import Engine
+    from verse.experiments.engine import Engine, Task
     from verse.experiments.run import Run
+    from verse.experiments.store import Store
 
 
 @click.command()
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Processes on this machine, or a Ray cluster.",
 )
-@click.option("--address", help="Of an existing Ray cluster, as ray.init takes it.")
+@click.option("--address", help="An existing Ray cluster, as ray.init takes it.")
 @click.option(
     "--results",
     type=click.Path(path_type=Path),
@@ -66,9 +66,10 @@ def command(
 ) -> None:
     """Run a grid of learners, orderings, data sets and seeds that RECIPE names.
 
-    A finished run is one file in the folder of results; the same command again does only what is
-    missing, and a run that was in flight goes on from its checkpoint. A run that fails is reported
-    at the end, and the exit code is then 1.
+    A finished run is one line in the folder of results; the same command again does only what is
+    missing, and a run that was in flight goes on from its checkpoint. Several such commands may
+    fill one folder at the same time, also from several machines: each run is done by one of them.
+    A run that fails is reported at the end, and the exit code is then 1.
     """
     with result_only(as_json):
         from verse.cli.grid_live import GridLive
@@ -77,31 +78,34 @@ def command(
         from verse.experiments.store import Store
 
         store = Store(results)
-        runs = list({run.id: run for recipe in recipes for run in read(recipe).runs}.values())
+        grids = [read(recipe) for recipe in recipes]
+        runs = list({run.id: run for each in grids for run in each.runs}.values())
         runs = chosen(runs, only)
         if address is not None and engine != "ray":
             raise BadSetting("--address belongs to --engine ray")
-        # looking does no harm while another process fills the store
-        with contextlib.nullcontext() if dry_run else store.claimed():
-            # On other machines the checkpoint's folder may not exist: Ray workers have their own.
-            tasks = grid.plan(runs, store, partials=engine == "local" and not dry_run)
-            missing = [task for task in tasks if task.kind == "run"]
-            summary: dict[str, Any] = {
-                "runs": len(runs),
-                "finished_before": len(runs) - len(missing),
-                "missing": len(missing),
-                "results": str(results),
-            }
-            if dry_run or not missing:
-                outcome = grid.Outcome()
-            else:
-                with GridLive(runs, tasks, store) as live:
-                    made = start(engine, jobs, root, address)
-                    live.width = made.width
-                    outcome = grid.drive(tasks, made, store, live)
-    summary |= {"done": outcome.done, "failed": outcome.failed}
+        # On other machines the checkpoint's folder may not exist: Ray workers have their own.
+        tasks = grid.plan(runs, store, partials=engine == "local" and not dry_run)
+        missing = [task for task in tasks if task.kind == "run"]
+        summary: dict[str, Any] = {
+            "runs": len(runs),
+            "finished_before": len(runs) - len(missing),
+            "missing": len(missing),
+            "results": str(results),
+        }
+        if dry_run or not missing:
+            outcome = grid.Outcome()
+        else:
+            store.add_titles([each.title for each in grids])
+            with GridLive(runs, tasks, store) as live:
+                made = start(engine, jobs, root, address)
+                live.width = made.width
+                outcome = grid.drive(tasks, made, store, live)
+    summary |= {"done": outcome.done, "done_elsewhere": outcome.elsewhere, "failed": outcome.failed}
     if dry_run:
         summary["to_do"] = to_do(runs, {task.id for task in missing})
+        summary["hours"] = hours(tasks, store, jobs or processors())
+        left = {task.id for task in missing}
+        summary["data_missing"] = without_data([run for run in runs if run.id in left], root)
     if as_json:
         print_json(summary)
     else:
@@ -157,8 +161,36 @@ def to_do(runs: Sequence[Run], missing: set[str]) -> list[dict[str, Any]]:
     ]
 
 
+def hours(tasks: Sequence[Task], store: Store, width: int) -> float | None:
+    """About how long it will take by what runs like these took; None where none is known."""
+    from verse.experiments.timing import Timing
+
+    timing = Timing(tasks)
+    known = store.results(skip_damaged=True) if store.folder.is_dir() else []
+    for result in known:
+        timing.learn(result.run, result.seconds)
+    seconds = timing.left({}, width) if tasks else 0.0
+    return None if seconds is None else seconds / 3600
+
+
+def without_data(runs: Sequence[Run], root: str | None) -> list[str]:
+    """Why data sets cannot be read, one sentence for each."""
+    from verse.experiments.prepare import load_data
+    from verse.types import VerseError
+
+    found: dict[str, str] = {}
+    for run in {run.dataset: run for run in runs}.values():
+        try:
+            load_data(run, root=root)
+        except VerseError as error:
+            found[run.dataset] = f"{run.dataset}: {error}"
+    return list(found.values())
+
+
 def describe(summary: dict[str, Any], notes: Sequence[str], dry_run: bool) -> None:
     """The outcome for people."""
+    from verse.experiments.timing import words
+
     for note in notes:
         click.echo(f"Warning: {note}", err=True)
     for task, text in summary["failed"].items():
@@ -167,6 +199,14 @@ def describe(summary: dict[str, Any], notes: Sequence[str], dry_run: bool) -> No
         click.echo(f"{summary['runs']} runs, {summary['missing']} of them to do")
         if summary["missing"]:
             print_table([row for row in summary["to_do"] if row["to do"]])
+            known = summary["hours"]
+            click.echo(
+                "no run like these is finished, so nobody knows how long they take"
+                if known is None
+                else f"about {words(known * 3600)} by what finished runs took"
+            )
+        for problem in summary["data_missing"]:
+            click.echo(f"Warning: the data is missing: {problem}", err=True)
         return
     click.echo(
         f"{summary['runs']} runs: {summary['finished_before']} were finished before, "

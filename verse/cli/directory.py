@@ -3,24 +3,83 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from verse.cli.output import plain_warnings
+from verse.configuration import (
+    DEFAULT_BACKBONE,
+    DEFAULT_CAPACITY,
+    DEFAULT_LEARNER,
+    DEVICES,
+)
+from verse.types import BadSetting
 
 if TYPE_CHECKING:
     from verse.durable import DurableClassifier
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+device_option = click.option(
+    "--device", type=click.Choice(DEVICES), default="cpu", show_default=True,
+    help="Where the networks compute; auto: an accelerator if there is one.",
+)  # fmt: skip
+
+
+def begin_options(command: Decorated) -> Decorated:
+    """Add the options that say what a new directory holds; they are kept with it."""
+    options = (
+        click.option("--learner", help="The method of a new directory; see verse list learners. "
+                     f"[default: {DEFAULT_LEARNER}]"),
+        click.option("--backbone", help="Its network; see verse list backbones. "
+                     f"[default: {DEFAULT_BACKBONE}]"),
+        click.option("--at", help="Where its network is cut: grid, grid1, grid3 or a layer. "
+                     "[default: grid]"),
+        click.option("--weights", help="A file of its weights. [default: the published ones]"),
+        click.option("--capacity", help="Its memory: 3MB, 20 per class, or a number of samples. "
+                     f"[default: {DEFAULT_CAPACITY}]"),
+        click.option("--seed", type=click.IntRange(0), help="Its random seed. [default: 0]"),
+        click.option("--keep", type=click.Choice(["none", "features"]), help="Keep the features of "
+                     "older samples, too, so that verse forget reaches them. [default: none]"),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def refuse_locked(directory: Path) -> None:
+    """One sentence, at once, if another process has the directory open for writing."""
+    if not (directory / "lock").exists():
+        return
+    import filelock
+
+    try:
+        filelock.FileLock(directory / "lock").acquire(timeout=0).lock.release()
+    except filelock.Timeout:
+        raise BadSetting(
+            f"{directory} is open for writing in another process (verse serve, verse teach or "
+            "Python): stop that first; verse predict and verse classes work meanwhile"
+        ) from None
 
 
 def open_directory(
     directory: Path,
     threads: int | None,
     *,
+    device: str = "cpu",
     readonly: bool = False,
     options: dict[str, Any] | None = None,
 ) -> DurableClassifier:
     """Open with so many threads for learning and so many for G.
 
     Half the cores by default, in every command: so the service's learning and answering do not
-    fight, and results are the same to the last bit whichever command learned.
+    fight, and results are the same to the last bit whichever command learned. A directory that was
+    new and could not be begun is not left behind.
     """
     import torch
 
@@ -28,4 +87,21 @@ def open_directory(
 
     n = threads or max(1, (os.cpu_count() or 2) // 2)
     torch.set_num_threads(n)
-    return verse.open(directory, threads=n, readonly=readonly, **(options or {}))
+    new = not directory.exists()
+    try:
+        given = {**(options or {}), "threads": n, "device": device}
+        with plain_warnings():
+            return verse.open(directory, readonly=readonly, **given)
+    except BaseException:
+        if new:
+            _remove_begun(directory)
+        raise
+
+
+def _remove_begun(directory: Path) -> None:
+    """What a classifier that learned nothing has made, and nothing else."""
+    with suppress(OSError):
+        for file in (*directory.glob("journal.sqlite*"), directory / "acknowledged"):
+            file.unlink(missing_ok=True)
+        (directory / "lock").unlink(missing_ok=True)
+        directory.rmdir()

@@ -1,4 +1,4 @@
-"""``verse export``: a durable classifier as one ONNX file."""
+"""``verse export``: a durable classifier as one file, to run or to go on teaching."""
 
 from __future__ import annotations
 
@@ -12,23 +12,31 @@ from verse.cli.output import json_option, print_json, result_only
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--teachable",
+    is_flag=True,
+    help="Write a file to go on teaching from (verse import, verse merge), not an ONNX file.",
+)
 @click.option("--weights", help="A file of pretrained weights, if it has moved.")
 @json_option
-def command(directory: Path, file: Path, weights: str | None, as_json: bool) -> None:
-    """Write a durable classifier to one ONNX file.
+def command(
+    directory: Path, file: Path, teachable: bool, weights: str | None, as_json: bool
+) -> None:
+    """Write a durable classifier to one ONNX file, or to one to go on teaching from.
 
-    It may be served or taught at the same time. ONNX Runtime runs the file anywhere: its input is
-    the centre square of each image, its output one probability for each of the labels inside.
+    It may be served or taught at the same time. ONNX Runtime runs the ONNX file anywhere: its input
+    is the centre square of each image, its output one probability for each of the labels inside.
     """
     with result_only(as_json):
         from verse.cli.directory import open_directory
 
         options = {"weights": weights} if weights else {}
         with open_directory(directory, None, readonly=True, options=options) as classifier:
-            classifier.export(file)
+            (classifier.save if teachable else classifier.export)(file)
             labels, samples = classifier.classes, classifier.samples
     if as_json:
-        result = {"file": file, "bytes": file.stat().st_size, "labels": labels, "samples": samples}
+        size, form = file.stat().st_size, "teachable" if teachable else "onnx"
+        result = {"file": file, "form": form, "bytes": size, "labels": labels, "samples": samples}
         print_json(result)
     else:
         click.echo(f"{file}: {len(labels)} classes after {samples} samples")

@@ -12,7 +12,7 @@ def missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
     """The error that names the extra, or None where the module belongs to none of them.
 
     >>> print(missing_extra(ModuleNotFoundError(name="fastapi.responses")))
-    this needs the package fastapi: pip install 'verse[serve]'
+    this needs the package fastapi: pip install 'verse-stream[serve]'
     """
     module = (error.name or "").partition(".")[0]
     for extra, packages in EXTRAS.items():

@@ -107,15 +107,20 @@ def teach_film(
     labels: list[Range],
     every: float,
     seconds: float | None,
-) -> tuple[int, int, list[dict[str, str]]]:
-    """(learned, known before, refused). The same frame of the same file is learned once."""
+    again: bool,
+) -> tuple[int, int, int, list[dict[str, str]]]:
+    """(learned, known before, undone or forgotten since, refused).
+
+    The same frame of the same file is learned once.
+    """
     from rich.progress import track
 
+    from verse.cli.teach import free_key
     from verse.video import is_live, label_at, shots
 
     shown = console()
     content = "" if is_live(source) else _content(Path(source))
-    learned, known = 0, 0
+    learned, known, taken_back = 0, 0, 0
     bad: list[dict[str, str]] = []
     taken = shots(source, every=every, seconds=seconds)
     for shot in track(taken, "Teaching", console=shown, disable=not shown.is_terminal):
@@ -125,8 +130,9 @@ def teach_film(
                 break
             continue
         key = f"film:{content}:{shot.time:.6f}:{label!r}" if content else None
-        if classifier.seq_of(key) is not None:
-            known += 1
+        key, fate = free_key(classifier, key, again)
+        if fate in ("kept", "undone", "forgotten"):
+            known, taken_back = known + (fate == "kept"), taken_back + (fate != "kept")
             continue
         try:
             classifier.learn_one(shot.image, label, key=key)
@@ -134,7 +140,7 @@ def teach_film(
         except (BadImage, Refused) as error:
             bad.append({"image": f"{source} at {shot.time:.2f} s", "error": str(error)})
             shown.print(f"{source}: {error}", style="yellow", markup=False, soft_wrap=True)
-    return learned, known, bad
+    return learned, known, taken_back, bad
 
 
 def _content(path: Path) -> str:

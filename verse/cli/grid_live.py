@@ -53,8 +53,8 @@ class GridLive:
         missing = [task.id for task in tasks if task.kind == "run"]
         self._timing = Timing(tasks)
         self._scores: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for result in store.results(set(self._runs) - set(missing)):
-            self._score(result.run, result.omega_all, result.mu_all)
+        for result in store.results(set(self._runs) - set(missing), skip_damaged=True):
+            self._score(self._runs[result.id], result.omega_all, result.mu_all)
             self._timing.learn(result.run, result.seconds)
         self._running: dict[str, tuple[float, str, float]] = {}  # task → since, text, share
         self._done, self._failed = self._total - len(missing), 0
@@ -92,7 +92,7 @@ class GridLive:
             self._failed += report.kind == "failed"
             last = report.text.strip().rpartition("\n")[2]
             self._print(f"{report.kind}: {self._name(task)}: {last}", always=True)
-        elif report.document is not None:
+        elif report.entry is not None:
             self._finished(task, report)
         else:
             seconds = time.monotonic() - began
@@ -100,15 +100,15 @@ class GridLive:
             self._print(f"{self._name(task)} done ({words(seconds)})")
 
     def _finished(self, task: Task, report: Report) -> None:
-        assert report.document is not None
-        run, summary = self._runs[task.id], report.document["summary"]
+        assert report.entry is not None
+        run, line = self._runs[task.id], report.entry.line
         self._done += 1
-        self._timing.learn(run, float(report.document["record"]["seconds"]))
-        self._score(run, summary["omega_all"], summary["mu_all"])
-        omega = "" if summary["omega_all"] is None else f"  Ω {summary['omega_all']:.4f}"
+        self._timing.learn(run, float(line["seconds"]))
+        self._score(run, line["omega_all"], line["mu_all"])
+        omega = "" if line["omega_all"] is None else f"  Ω {line['omega_all']:.4f}"
         self._print(
-            f"[{self._done}/{self._total}] {self._name(task)}  μ {summary['mu_all']:.4f}{omega}"
-            f"  ({words(report.document['record']['seconds'])}), {self._left()}"
+            f"[{self._done}/{self._total}] {self._name(task)}  μ {line['mu_all']:.4f}{omega}"
+            f"  ({words(line['seconds'])}), {self._left()}"
         )
 
     def _print(self, line: str, always: bool = False) -> None:

@@ -83,7 +83,7 @@ def engines() -> dict[str, list[str]]:
 
 def caches() -> dict[str, object]:
     """Where downloaded weights and computed features are kept, and how large each part is."""
-    from verse.backbones.weights import cache_directory
+    from verse.paths import cache_directory
 
     directory = cache_directory()
     parts = sorted(directory.iterdir()) if directory.is_dir() else []

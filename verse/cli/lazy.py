@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
+import keyword
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from verse.cli.errors import exit_codes
+from verse.suggestions import suggest
 
 
 class LazyGroup(click.Group):
@@ -34,7 +35,7 @@ class LazyGroup(click.Group):
         self.table = {
             name: line
             for name, line in table.items()
-            if importlib.util.find_spec(f"{package}.{name}") is not None
+            if importlib.util.find_spec(f"{package}.{_module(name)}") is not None
         }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -45,9 +46,10 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in self.table:
             return None
-        command = importlib.import_module(f"{self.package}.{cmd_name}").command
+        module = f"{self.package}.{_module(cmd_name)}"
+        command = importlib.import_module(module).command
         if not isinstance(command, click.Command):
-            raise TypeError(f"{self.package}.{cmd_name}.command is not a click command")
+            raise TypeError(f"{module}.command is not a click command")
         command.name = cmd_name
         return command
 
@@ -56,9 +58,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, and name the nearest command when there is no such one."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], self.table, n=1, cutoff=0.5)
-            hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(self.table)}"
-            ctx.fail(f"no command '{args[0]}'; {hint}")
+            ctx.fail(f"no command '{args[0]}'; {suggest(args[0], self.table)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -70,3 +70,8 @@ class LazyGroup(click.Group):
         """Run the command and turn what it raises into the exit codes of the command line."""
         with exit_codes():
             return super().invoke(ctx)
+
+
+def _module(name: str) -> str:
+    """``import`` is a word of Python's: its file is ``import_.py``."""
+    return f"{name}_" if keyword.iskeyword(name) else name

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable
 
 import click
 
 from verse.cli.output import json_option, print_json, print_table, result_only
+from verse.configuration import DEFAULT_BACKBONE, DEFAULT_LEARNER, DEFAULT_MEMORY
 
 
 def learners() -> dict[str, str]:
@@ -66,14 +66,10 @@ def memories() -> dict[str, str]:
 
 
 def backbones() -> dict[str, str]:
-    """Backbone → the first line of its file, which is named after it."""
+    """Backbone → what it is; capitals in a name stand for yours."""
     from verse import backbones
 
-    files = {name: name.replace("-", "_") for name in backbones.names()}
-    return {
-        name: first_line(importlib.import_module(f"verse.backbones.{file}"))
-        for name, file in files.items()
-    }
+    return backbones.describe()
 
 
 def datasets() -> dict[str, str]:
@@ -94,24 +90,76 @@ KINDS: dict[str, Callable[[], dict[str, str]]] = {
     "backbones": backbones,
     "memories": memories,
 }
+LEGEND = {
+    "fidelity": "faithful: as its authors do it; adapted: what differs is on its page",
+    "type": "made for batches, for an online stream of small batches, or for single samples",
+    "batch": "samples it needs at once; ≫ 1: many",
+    "tunes": "fine-tunes on its memory before it answers",
+    "1 pass": "sees each sample of the stream once",
+    "CIL": "class-incremental: need not be told which classes an image can be of",
+    "subset": "replays a part of its memory, not all of it",
+    "train, infer": "how often it visits the data; ζ(1): once, ζ(n): often",
+    "buffer": "samples it keeps, of all; -: no figure is known",
+    "breaks CISLL": "needs more than class-incremental streaming learning allows",
+}
+
+
+def defaults() -> dict[str, str]:
+    """Kind → the one that is taken when none is named."""
+    return {
+        "learners": DEFAULT_LEARNER,
+        "backbones": DEFAULT_BACKBONE,
+        "memories": DEFAULT_MEMORY,
+    }
+
+
+def rows_of(kind: str) -> list[dict[str, object]]:
+    """One document for each, as ``--json`` gives them."""
+    default = defaults().get(kind)
+    rows: list[dict[str, object]] = [
+        {"name": name, "description": line, "default": name == default}
+        for name, line in KINDS[kind]().items()
+    ]
+    if kind == "learners":
+        more = {str(row["name"]): row for row in assumptions()}
+        schemas = settings()
+        rows = [row | more[str(row["name"])] | schemas[str(row["name"])] for row in rows]
+    return rows
+
+
+def named(row: dict[str, object]) -> str:
+    """A name, with a mark if it is the default."""
+    return f"{row['name']} (default)" if row["default"] else str(row["name"])
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("kind", required=False, type=click.Choice(list(KINDS)))
 @json_option
-def command(kind: str, as_json: bool) -> None:
-    """List the learners, datasets, backbones or memories there are."""
+def command(kind: str | None, as_json: bool) -> None:
+    """List the learners, data sets, backbones and memories there are.
+
+    Alone it lists all kinds. verse list learners also shows what each method assumes.
+    """
     with result_only(as_json):
-        rows = [{"name": name, "description": line} for name, line in KINDS[kind]().items()]
-        more = {row["name"]: row for row in assumptions()} if kind == "learners" else {}
-        schemas = settings() if kind == "learners" else {}
+        found = {each: rows_of(each) for each in ([kind] if kind else KINDS)}
     if as_json:
-        print_json([row | more.get(row["name"], {}) | schemas.get(row["name"], {}) for row in rows])
-        return
-    if not more:
-        print_table(rows)
-        return
-    print_table([{"name": row["name"], "fidelity": more[row["name"]]["fidelity"],
-                  "description": row["description"]} for row in rows])  # fmt: skip
+        print_json(found[kind] if kind else found)
+    elif kind == "learners":
+        show_learners(found[kind])
+    else:
+        for number, (each, rows) in enumerate(found.items()):
+            if kind is None:
+                click.echo(("\n" if number else "") + each.upper())
+            print_table([{"name": named(row), "description": row["description"]} for row in rows])
+        if kind is None:
+            click.echo("\nMore about learners: verse list learners")
+
+
+def show_learners(rows: list[dict[str, object]]) -> None:
+    """What each does, what each assumes, and what the columns mean."""
+    columns = ("fidelity", "description")
+    print_table([{"name": named(row), **{name: row[name] for name in columns}} for row in rows])
     click.echo()
-    print_table([short(row) for row in more.values()], dense=True)
+    print_table([short(row) for row in rows], dense=True)
+    click.echo("\n✓ yes   ✗ no   – does not apply; each method as its authors publish it")
+    print_table([{"column": column, "says": says} for column, says in LEGEND.items()])

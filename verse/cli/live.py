@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import warnings
-from collections.abc import Iterator
+import sys
 from types import TracebackType
 
+import click
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -19,9 +18,10 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from verse.cli.output import console
+from verse.cli.output import console, plural
+from verse.datasets import Dataset
 from verse.evaluate import Learned, Tested
-from verse.experiments import Stage
+from verse.experiments import Opened, Stage
 
 
 class Rate(ProgressColumn):
@@ -33,10 +33,15 @@ class Rate(ProgressColumn):
 
 
 class Live:
-    """Watches a run and shows it on standard error; rows appear also where no terminal is."""
+    """Watches a run and shows it on standard error; rows appear also where no terminal is.
 
-    def __init__(self, name: str, frames: int = 0) -> None:
+    With ``result`` the rows of the tests are the command's result, so they go to standard output.
+    """
+
+    def __init__(self, name: str, frames: int = 0, *, result: bool = False) -> None:
         self.name, self.frames = name, frames
+        # On one screen with the bars they must go through them, or they would be torn apart.
+        self._rows_apart = result and not (sys.stdout.isatty() and sys.stderr.isatty())
         self._console = console()
         self._bars = Progress(
             TextColumn("{task.description}"),
@@ -47,6 +52,7 @@ class Live:
             console=self._console,
             disable=not self._console.is_terminal,
             transient=True,
+            redirect_stdout=False,
         )
         self._tasks: dict[str, TaskID] = {}
         self._events = 0
@@ -64,7 +70,9 @@ class Live:
         self._bars.stop()
 
     def __call__(self, event: object) -> None:
-        if isinstance(event, Stage):
+        if isinstance(event, Opened):
+            self.say(about(event.dataset))
+        elif isinstance(event, Stage):
             bar = event.name.partition(", loss")[0]
             self._show(bar, event.name, event.done, event.total or None)
             if not self._console.is_terminal and 1 < event.total == event.done:
@@ -74,11 +82,21 @@ class Live:
             self._show("learn", f"{self.name}{losses}", event.position, self.frames or None)
         elif isinstance(event, Tested):
             if not self._events:
-                self._print("event   frames  classes      α_t")
+                self._row("event   frames  classes      α_t")
             self._events += 1
-            self._print(
+            self._row(
                 f"{self._events:5d} {event.after:8,d} {len(event.classes):8d} {event.accuracy:8.4f}"
             )
+
+    def say(self, text: str) -> None:
+        """A line of news, above the bars."""
+        self._bars.console.print(text, markup=False, soft_wrap=True)
+
+    def _row(self, line: str) -> None:
+        if self._rows_apart:
+            click.echo(line)
+        else:
+            self._print(line)
 
     def _show(self, bar: str, text: str, done: int, total: int | None) -> None:
         if bar not in self._tasks:
@@ -92,14 +110,11 @@ class Live:
         self._bars.console.print(line)
 
 
-@contextlib.contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Show warnings as one line for people, without file names and source."""
-    shown = console()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = lambda message, *_: shown.print(
-            f"Warning: {message}", style="yellow", markup=False
-        )
-        yield
+def about(data: Dataset) -> str:
+    """A data set in a line: its classes, its frames, its split."""
+    videos = len(set(data.train.videos.tolist()))
+    return (
+        f"data     {data.name}: {plural(len(data.classes), 'class', 'classes')}, "
+        f"{plural(len(data.train), 'training frame')} in {plural(videos, 'video')}, "
+        f"{plural(len(data.test), 'test frame')}" + (f"; split: {data.split}" if data.split else "")
+    )

@@ -8,6 +8,7 @@ import json
 import math
 import numbers
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -68,6 +69,25 @@ def plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form; convert it first")
 
 
+def told(name: str, error: object) -> str:
+    """An error about a file, with the file's name once.
+
+    >>> told("a.jpg", "a.jpg is not an image"), told("a.jpg", "it is empty")
+    ('a.jpg is not an image', 'a.jpg: it is empty')
+    """
+    text = str(error)
+    return text if name in text else f"{name}: {text}"
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """A number with its noun.
+
+    >>> plural(1, "run"), plural(1200, "run"), plural(2, "class", "classes")
+    ('1 run', '1,200 runs', '2 classes')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def print_table(rows: Sequence[Mapping[str, object]], *, dense: bool = False) -> None:
     """Print rows of equal keys as an aligned table on standard output.
 
@@ -89,3 +109,16 @@ def console(*, stderr: bool = True) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False)
+
+
+@contextlib.contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show warnings as one line for people, without file names and source."""
+    shown = console()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = lambda message, *_: shown.print(
+            f"Warning: {message}", style="yellow", markup=False
+        )
+        yield

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from verse.cli.output import console, json_option, print_json, print_table, result_only
-from verse.types import BadData, BadImage
-
-GROUP = 32  # images computed at once
+from verse.cli.directory import device_option
+from verse.cli.output import console, json_option, print_json, print_table, result_only, told
+from verse.types import BadData, BadImage, Label
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.argument("images", nargs=-1, required=True, metavar="IMAGE|VIDEO...")
+@click.argument("images", nargs=-1, required=True, metavar="IMAGE|FOLDER|VIDEO...")
 @click.option("--top", default=3, show_default=True, type=click.IntRange(1),
               help="Probabilities shown.")  # fmt: skip
 @click.option("--every", default=0.5, show_default=True, type=click.FloatRange(0),
-              help="Of a video: seconds between two frames looked at; 0 takes all.")  # fmt: skip
+              help="Seconds between two frames of a video; 0 takes all.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Of a video: stop after so long.")  # fmt: skip
+              help="Stop a video after so long.")  # fmt: skip
+@click.option("--ask", "correct", is_flag=True,
+              help="After each image ask for its right label, and teach it.")  # fmt: skip
 @click.option("--weights", help="A file of pretrained weights, if it has moved.")
+@device_option
 @click.option("--threads", type=click.IntRange(1), help="[default: half the cores]")
 @json_option
 def command(
@@ -31,68 +35,121 @@ def command(
     top: int,
     every: float,
     seconds: float | None,
+    correct: bool,
     weights: str | None,
+    device: str,
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Ask a durable classifier about images and videos.
+    """Ask a durable classifier about images, folders and videos.
 
-    Of a video (a film file, camera:0, or rtsp://…) it tells what is seen from when to when; of a
-    camera until --seconds have passed or you interrupt it. The classifier may be served or taught
-    at the same time. An image that cannot be read is told and passed over; the exit code is then 2.
+    Of a folder it takes the images at any depth. If its folders are named after classes, as for
+    verse teach, it also counts how many answers are right. Of a video (a film file, camera:0, or
+    rtsp://…) it tells what is seen from when to when; of a camera until --seconds have passed or
+    you interrupt it. The classifier may be served or taught at the same time. An image that cannot
+    be read is told and passed over; the exit code is then 2.
+
+    With --ask the right label of each image is asked for and taught: Enter confirms the answer.
+    Without a terminal nothing is asked and nothing taught.
     """
     with result_only(as_json):
+        from verse.cli.correct import has_terminal, teach_right_label
         from verse.cli.directory import open_directory
         from verse.cli.films import check_times
 
         check_times(images, seconds, as_json)
+        correct = correct and has_terminal()
         options = {"weights": weights} if weights else {}
-        with open_directory(directory, threads, readonly=True, options=options) as classifier:
-            rows = [row for i in range(0, len(images), GROUP)
-                    for row in answers(classifier, images[i : i + GROUP], every, seconds, as_json)
-                    ]  # fmt: skip
+        with open_directory(
+            directory, threads, device=device, readonly=not correct, options=options
+        ) as classifier:
+            asked = [each for name in images for each in inside(name, classifier.classes)]
+            rows = []
+            for name, expected in asked:
+                for row in answers(classifier, name, every, seconds, as_json):
+                    more = {} if expected is None else {"expected": expected}
+                    taught = teach_right_label(classifier, row) if correct else None
+                    rows.append(row | more | ({"taught": taught} if taught is not None else {}))
     if as_json:
         print_json(rows)
     else:
         show(rows, top)
+        show_right(rows)
     bad = [row for row in rows if "error" in row]
     for row in bad if not as_json else []:
         console().print(
-            f"{row['image']}: {row['error']}", style="yellow", markup=False, soft_wrap=True
+            told(row["image"], row["error"]), style="yellow", markup=False, soft_wrap=True
         )
     if bad:
         raise click.exceptions.Exit(2)
 
 
+def inside(name: str, classes: Sequence[Label]) -> list[tuple[str, Label | None]]:
+    """(image or video, its label if its folder is named after a class) of one argument."""
+    from verse.video import is_live
+
+    if is_live(name) or not Path(name).is_dir():
+        return [(name, None)]
+    from verse.datasets.files import FILMS, images, visible
+
+    def below(place: Path) -> list[Path]:
+        folders, files = visible(place)
+        shown = [*images(files), *(file for file in files if file.suffix.lower() in FILMS)]
+        return shown + [path for inner in folders for path in below(inner)]
+
+    found = below(Path(name))
+    if not found:
+        raise BadData(f"{name} has no images")
+    labels = {str(label): label for label in classes}
+    return [
+        (str(path), labels.get(path.relative_to(name).parts[0]) if path.parent != Path(name)
+         else labels.get(Path(name).name))
+        for path in found
+    ]  # fmt: skip
+
+
 def answers(
-    classifier: Any, images: tuple[str, ...], every: float, seconds: float | None, quiet: bool
+    classifier: Any, image: str, every: float, seconds: float | None, quiet: bool
 ) -> list[dict[str, Any]]:
-    """One document for each image or video."""
+    """The document of an image or video."""
     from verse.cli.films import time_line
     from verse.video import is_live, is_video
 
-    rows: list[dict[str, Any]] = []
-    for image in images:
-        try:
-            if is_video(image):
-                live = is_live(image) and not quiet
-                rows.append(time_line(classifier, image, every, seconds, live=live))
-                continue
-            answer = classifier.predict(image)
-        except (BadImage, BadData) as error:
-            rows.append({"image": image, "error": str(error)})
-            continue
-        p = sorted(answer.probabilities.items(), key=lambda item: -item[1])
-        rows.append(
-            {
-                "image": image,
-                "label": answer.label,
-                "confidence": answer.confidence,
-                "probabilities": [{"label": label, "p": value} for label, value in p],
-                "step": answer.step,
-            }
-        )
-    return rows
+    try:
+        if is_video(image):
+            live = is_live(image) and not quiet
+            return [time_line(classifier, image, every, seconds, live=live)]
+        answer = classifier.ask(image)
+    except (BadImage, BadData) as error:
+        return [{"image": image, "error": str(error)}]
+    p = sorted(answer.probabilities.items(), key=lambda item: -item[1])
+    return [
+        {
+            "image": image,
+            "label": answer.label,
+            "nearest": answer.nearest,
+            "known": answer.known,
+            "novelty": answer.novelty,
+            "confidence": answer.confidence,
+            "probabilities": [{"label": label, "p": value} for label, value in p],
+            "step": answer.step,
+        }
+    ]
+
+
+def show_right(rows: list[dict[str, Any]]) -> None:
+    """How many answers agree with the names of the folders, and which do not."""
+    known = [row for row in rows if "expected" in row and "nearest" in row]
+    if not known:
+        return
+    wrong = Counter(
+        (row["expected"], row["nearest"]) for row in known if row["nearest"] != row["expected"]
+    )
+    right = len(known) - wrong.total()
+    click.echo(f"\n{right:,} of {len(known):,} right by their folders' names, "
+               f"{right / len(known):.1%}")  # fmt: skip
+    for (expected, answer), times in wrong.most_common(10):
+        click.echo(f"  {expected} taken for {answer}: {times:,}")
 
 
 def show(rows: list[dict[str, Any]], top: int) -> None:
@@ -113,7 +170,10 @@ def shown(row: dict[str, Any], top: int) -> dict[str, object]:
     if "error" in row:
         return {"image": row["image"], "label": "unreadable", "confidence": "", "next": ""}
     others = ", ".join(f"{s['label']} {s['p']:.1%}" for s in row["probabilities"][1:top])
-    label = "nothing learned yet" if row["label"] is None else row["label"]
+    if row["nearest"] is None:
+        label = "nothing learned yet"
+    else:
+        label = row["label"] if row["known"] else f"something new (nearest: {row['nearest']})"
     return {
         "image": row["image"],
         "label": label,

@@ -14,8 +14,9 @@ from verse.cli.output import json_option, print_json, result_only
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="The folder to write to. [default: docs/results, with --json none]",
+    help="The folder to write to. [default: RESULTS/report; with --json none]",
 )
+@click.option("--title", help="Of the page. [default: that of the recipes]")
 @click.option(
     "--tuning",
     type=click.Path(path_type=Path),
@@ -23,35 +24,41 @@ from verse.cli.output import json_option, print_json, result_only
     help="Instead, print the best settings of each learner in this tuning recipe, as TOML.",
 )
 @json_option
-def command(results: Path, out: Path | None, tuning: Path | None, as_json: bool) -> None:
+def command(
+    results: Path, out: Path | None, title: str | None, tuning: Path | None, as_json: bool
+) -> None:
     """Make tables, figures and a page from finished runs.
 
-    Tables come as Markdown, CSV and LaTeX, figures as PNG and SVG, and one HTML page holds both.
-    RESULTS is the folder that verse compare fills; RESULTS/tuning may hold runs on validation
-    videos, which stay apart from those on test videos, and RESULTS/losses what verse run --track
-    wrote down.
+    RESULTS is a folder that verse run or verse compare fills. Tables come as Markdown, CSV and
+    LaTeX, figures as PNG and SVG, and one HTML page holds both. RESULTS/tuning may hold runs on
+    validation videos; those stay apart from runs on test videos.
     """
     with result_only(as_json):
-        if tuning is None:
-            from verse.reports import page
-            from verse.reports.source import read
-            from verse.types import BadState
-
-            found = read(results)
-            if not found.cells:
-                raise BadState(f"{results} holds no finished runs: fill it with verse compare")
-            if out is None and as_json:
-                document = page.document(found)
-            else:
-                out = Path("docs/results") if out is None else out
-                document = page.write(found, out)
-        else:
+        if tuning is not None:
             choose(results, tuning, as_json)
             return
+        from verse.experiments.store import Store
+        from verse.reports import report
+        from verse.types import BadState
+
+        found = report.read(results)
+        if not found.cells:
+            raise BadState(
+                f"{results} holds no finished runs: fill it with verse run or verse compare"
+            )
+        if out is None and as_json:
+            document = report.document(found)
+        else:
+            out = results / "report" if out is None else out
+            title = title or ", ".join(Store(results).titles()) or report.TITLE
+            document = report.make(found, out, title)
     if as_json:
         print_json(document)
     else:
-        click.echo(f"{document['runs']} runs: see {out}/index.html (or index.md)")
+        from verse.reports.page import plural
+
+        runs = plural(document["runs"] + document["validation_runs"], "run")
+        click.echo(f"{runs}: see {out}/index.html (or index.md)")
 
 
 def choose(folder: Path, recipe: Path, as_json: bool) -> None:
@@ -64,7 +71,7 @@ def choose(folder: Path, recipe: Path, as_json: bool) -> None:
     runs = read(recipe).runs
     wanted = {run.id for run in runs}
     stores = [Store(folder), *filter(lambda s: s.folder.is_dir(), [Store(folder / "tuning")])]
-    results = {r.run.id: r for store in stores for r in store.results(wanted)}
+    results = {r.id: r for store in stores for r in store.results(wanted)}
     choices = best(runs, results)
     if len(results) < len(runs):
         click.echo(

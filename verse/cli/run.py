@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from verse.cli.output import json_option, print_json, print_table, result_only
+from verse.cli.directory import device_option
+from verse.cli.output import json_option, plain_warnings, plural, print_json, result_only
+from verse.configuration import DEFAULT_BACKBONE, DEFAULT_LEARNER
 from verse.types import BadSetting
+
+if TYPE_CHECKING:
+    from verse.cli.live import Live
+    from verse.experiments import Prepared, Result, Run
+    from verse.experiments.store import Store
 
 
 def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -25,29 +33,39 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
 
 @click.command()
 @click.argument("dataset")
-@click.option("--learner", default="verse", show_default=True, help="See verse list learners.")
+@click.option(
+    "--learner", default=DEFAULT_LEARNER, show_default=True, help="See verse list learners."
+)
 @click.option(
     "--order",
     default="class-instance",
     show_default=True,
     help="iid, class-iid, instance or class-instance.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the ordering and the learner.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Random seed of the ordering and the learner."
+)
 @click.option("--set", "settings", multiple=True, callback=pairs, metavar="NAME=VALUE",
               help="A setting of the learner; may be given again.")  # fmt: skip
 @click.option("--capacity", default="4%", show_default=True,
-              help="Of the memory: 200 samples, 4% of the stream, 20/class, 5MB.")  # fmt: skip
+              help="The memory's size: 3MB, 4% of the stream, 20 per class, 200.")  # fmt: skip
 @click.option("--memory", default="",
               help="The memory's rule. [default: class-balanced for iid and class-iid, "
               "reservoir for instance and class-instance]")  # fmt: skip
-@click.option("--backbone", default="efficientnet-lite0", show_default=True,
+@click.option("--backbone", default=DEFAULT_BACKBONE, show_default=True,
               help="See verse list backbones.")  # fmt: skip
-@click.option("--at", help="The first plastic layer. [default: the backbone's]")
+@click.option("--at", default="",
+              help="Where F begins: grid, grid1, grid3 or a layer. [default: grid]")  # fmt: skip
 @click.option("--weights", help="A file of pretrained weights. [default: the published ones]")
 @click.option(
-    "--precision", default="float32", show_default=True, help="Of F: auto, float32, bfloat16."
+    "--precision",
+    default="float32",
+    show_default=True,
+    help="How the learning part F computes: auto, float32, bfloat16.",
 )
-@click.option("--batchnorm", default="frozen", show_default=True, help="In F: frozen or train.")
+@click.option(
+    "--batchnorm", default="frozen", show_default=True, help="BatchNorm in F: frozen or train."
+)
 @click.option("--features", default="float32", show_default=True,
               help="How features are kept: float32 or float16.")  # fmt: skip
 @click.option("--root", help="The folder that holds the data set.")
@@ -59,7 +77,9 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
 @click.option("--thin", default=1, show_default=True, help="Use every n-th frame of each video.")
 @click.option("--every", default=1, show_default=True, metavar="S",
               help="Class orderings: test after every S classes.")  # fmt: skip
-@click.option("--steps", default=10, show_default=True, help="Other orderings: so many tests.")
+@click.option(
+    "--steps", default=10, show_default=True, help="Number of tests in the other orderings."
+)
 @click.option("--offline/--no-offline", default=None,
               help="Train Offline, which Ω divides by. [default: unless --no-cache]")  # fmt: skip
 @click.option("--prequential", is_flag=True, help="Also ask about each frame before learning it.")
@@ -69,13 +89,14 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
     "--step-seconds", type=float, help="With --fps: what a step costs. [default: measure]"
 )
 @click.option("--threads", type=click.IntRange(1), help="Threads of G and of learning.")
+@device_option
 @click.option("--strict", is_flag=True, help="Refuse unreadable images instead of skipping them.")
 @click.option("--no-cache", is_flag=True, help="Keep no features on disk; compute as they come.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
-              help="A folder for the result, or a .json file.")  # fmt: skip
-@click.option("--resume", is_flag=True, help="Go on where an interrupted run stopped.")
+              help="The folder of results; see verse report.")  # fmt: skip
+@click.option("--fresh", is_flag=True, help="Begin anew, whatever is there of this run.")
 @click.option("--save-seconds", default=30.0, show_default=True,
-              help="How often to save what a later --resume needs.")  # fmt: skip
+              help="How often to save what is needed to go on.")  # fmt: skip
 @click.option("--plot", type=click.Path(path_type=Path), help="Write α_t as PNG, SVG or PDF.")
 @click.option("--track", multiple=True, metavar="KIND:PATH",
               help="Write events down: jsonl:FILE, csv:FILE, tensorboard:FOLDER.")  # fmt: skip
@@ -84,10 +105,11 @@ def command(
     as_json: bool,
     root: str | None,
     threads: int | None,
+    device: str,
     strict: bool,
     no_cache: bool,
     out: Path,
-    resume: bool,
+    fresh: bool,
     save_seconds: float,
     plot: Path | None,
     track: tuple[str, ...],
@@ -97,11 +119,14 @@ def command(
 
     DATASET is a name (see verse list datasets) or folder:PATH for your own images. Prints the
     accuracy at every test event (α_t), its mean μ_all, and Ω_all, the mean ratio to Offline.
-    Killed or interrupted, the same command with --resume goes on as if nothing had happened.
+    Killed or interrupted, the same command goes on as if nothing had happened; of a run that is
+    finished it shows the result. With --fresh it begins anew.
     """
     with result_only(as_json):
-        from verse.cli.live import Live, plain_warnings
+        from verse.cli.live import Live
         from verse.experiments import Run, execute, in_order, prepare
+        from verse.experiments.line import encode
+        from verse.experiments.store import Store
         from verse.trackers import place_of, tracker
 
         if plot is not None:
@@ -111,14 +136,16 @@ def command(
         record["options"] = {name: number(value) for name, value in record["options"].items()}
         record["offline"] = not no_cache if record["offline"] is None else record["offline"]
         run = Run.load(record)
-        file = out if out.suffix == ".json" else out / f"{run.name}.json"
-        saved = file.with_suffix(".checkpoint")
+        if out.suffix == ".json":
+            raise BadSetting(f"--out {out}: name a folder; it keeps a line for each run")
+        store = Store(out)
+        saved = store.partial(run.id)
         for spec in track:
             place_of(spec)  # refuses unknown kinds before anything is computed
         trackers: list[Any] = []
         with (
             plain_warnings(),
-            Live(f"{run.learner}, {run.order}") as live,
+            Live(f"{run.learner}, {run.order}", result=not as_json) as live,
             contextlib.ExitStack() as closing,
         ):
 
@@ -127,16 +154,28 @@ def command(
                 for each in trackers:
                     each(event)
 
-            result = finished(file, run.id) if resume else None
-            if result is None:
+            result = None if fresh else finished(store, run, root, live)
+            if result is not None:
+                for event in result.events:
+                    live(event)
+                live.say("finished before; --fresh runs it again")
+            else:
+                resume = saved.exists() and not fresh
                 for spec in track:
-                    trackers.append(tracker(spec, resume=resume and saved.exists()))
+                    trackers.append(tracker(spec, resume=resume))
                     closing.callback(trackers[-1].close)
                 saved.parent.mkdir(parents=True, exist_ok=True)
                 ready = prepare(
-                    run, root=root, cache=not no_cache, strict=strict, threads=threads, watch=live
+                    run,
+                    root=root,
+                    cache=not no_cache,
+                    strict=strict,
+                    threads=threads,
+                    device=device,
+                    watch=live,
                 )
                 live.frames = len(in_order(run, ready)[0])
+                live.say(plan(run, ready, resume))
                 result = execute(
                     run,
                     prepared=ready,
@@ -146,26 +185,55 @@ def command(
                     save_seconds=save_seconds,
                     watch=watch,
                 )
-                result.save(file)
+                store.remove(run)  # of other data, or begun anew
+                store.add(encode(result))
                 saved.unlink(missing_ok=True)
         if plot is not None:
             from verse.reports.curve import plot as draw
 
             draw(plot, {run.learner: result}, f"{run.dataset}, {run.order}")
     if as_json:
-        print_json(result.summary() | {"file": file, "spec": result.run.document()})
+        print_json(result.summary() | {"results": out, "spec": result.run.document()})
     else:
-        show(result, file)
+        show(result, out)
 
 
-def finished(file: Path, identity: str) -> Any:
-    """The result of this very run, if it is there already."""
-    from verse.experiments import Result
+def finished(store: Store, run: Run, root: str | None, live: Live) -> Result | None:
+    """The result of this very run on these very data, if it is there already."""
+    from verse.experiments import load_data
 
-    if not file.exists():
+    if not store.has(run):
         return None
-    result = Result.load(file)
-    return result if result.run.id == identity else None
+    result = store.load(run.id)
+    # with unreadable images its fingerprint is of those that could be read
+    if not result.unreadable and result.fingerprint != load_data(run, root=root).fingerprint():
+        live.say("the data changed since this run was finished: it begins anew")
+        return None
+    return result
+
+
+def plan(run: Run, ready: Prepared, resume: bool) -> str:
+    """What is about to happen, and about how long it takes."""
+    from verse.experiments import build_learner, in_order
+    from verse.experiments.estimate import seconds_to_learn
+    from verse.experiments.timing import words
+
+    train, schedule = in_order(run, ready)
+    learner = build_learner(run, ready, len(train))
+    held = "none"
+    if learner.memory is not None:
+        size = learner.memory.limit * math.prod(ready.backbone.G.z_shape) * 4
+        held = f"{learner.memory.limit:,} samples ({run.capacity}, at most {size / 1e6:.1f} MB)"
+    if run.fps is None:
+        took = f"about {words(seconds_to_learn(run, ready))} to learn"
+    else:
+        took = f"about {words(len(train) / run.fps)} of video"
+    then = ", then Offline (its bar says how long)" if run.offline else ""
+    return (
+        f"learner  {run.learner}, {run.order}, random seed {run.seed}, memory {held}\n"
+        f"time     {took} {plural(len(train), 'frame')} with {plural(len(schedule), 'test')}{then}"
+        + ("\ngoes on where it stopped" if resume else "")
+    )
 
 
 def number(text: str) -> Any:
@@ -179,25 +247,15 @@ def number(text: str) -> Any:
     return words.get(text.lower(), text)
 
 
-def show(result: Any, file: Path) -> None:
-    """The curve and the summary for people."""
-    bounds = result.offline_alpha or [None] * len(result.events)
-    rows = [
-        {
-            "event": number,
-            "frames": event.after,
-            "classes": len(event.classes),
-            "α_t": f"{event.accuracy:.4f}",
-        }
-        | ({} if bound is None else {"Offline": f"{bound:.4f}"})
-        for number, (event, bound) in enumerate(zip(result.events, bounds, strict=True), 1)
-    ]
-    print_table(rows)
+def show(result: Result, results: Path) -> None:
+    """The summary for people, below the rows of the tests."""
+    if result.offline_alpha is not None:
+        click.echo("Offline  " + " ".join(f"{alpha:.4f}" for alpha in result.offline_alpha))
     omega = "" if result.omega_all is None else f"Ω_all {result.omega_all:.4f}   "
     click.echo(
         f"\nμ_all {result.mu_all:.4f}   {omega}final {result.alpha[-1]:.4f}   "
         f"{result.learned:,} steps, {result.steps_per_second:.1f}/s   "
-        f"memory {result.capacity:,} samples, {result.memory_bytes / 1e6:.1f} MB"
+        f"memory {result.capacity:,} samples, {result.memory_bytes / 1e6:.2f} MB"
     )
     if result.run.fps is not None:
         share = result.learned / result.frames
@@ -206,4 +264,4 @@ def show(result: Any, file: Path) -> None:
         click.echo(f"refused {result.refused} times; the first: {result.first_refusal}")
     if result.prequential is not None:
         click.echo(f"predict-then-learn accuracy {result.prequential:.4f}")
-    click.echo(f"saved as {file}")
+    click.echo(f"kept in {results}: verse report {results} makes tables and figures")

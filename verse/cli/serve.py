@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 from typing import Any
 
 import click
 
-from verse.cli.directory import open_directory
-from verse.cli.output import console
+from verse.cli.directory import begin_options, device_option, open_directory, refuse_locked
+from verse.cli.output import console, plural
+
+STOP = "Ctrl-C stops it; what was taught is kept."
 
 
 @click.command()
@@ -19,6 +22,10 @@ from verse.cli.output import console
 @click.option("--token-file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="A file with the token to learn and delete. [or: VERSE_TOKEN]")  # fmt: skip
 @click.option("--private", is_flag=True, help="Asking and looking need the token, too.")
+@click.option("--allow-host", multiple=True, metavar="NAME",
+              help="A further name it may be called by, beside IP addresses.")  # fmt: skip
+@click.option("--behind-proxy", is_flag=True,
+              help="A proxy limits each address: all requests come from the proxy's.")  # fmt: skip
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False),
               help="A certificate: browsers give cameras to https and localhost only.")  # fmt: skip
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key.")
@@ -27,16 +34,14 @@ from verse.cli.output import console
 @click.option("--rate", default=200.0, show_default=True, type=click.FloatRange(0),
               help="Requests a second from one address; 0: any.")  # fmt: skip
 @click.option("--max-pixels", default=24_000_000, show_default=True,
-              type=click.IntRange(1, 64_000_000), help="Of an image.")  # fmt: skip
+              type=click.IntRange(1, 64_000_000), help="Largest image.")  # fmt: skip
 @click.option("--max-bytes", default=16 * 2**20, show_default=True,
-              type=click.IntRange(1024, 256 * 2**20), help="Of a request.")  # fmt: skip
-@click.option("--learner", help="Of a new directory: see verse list learners.")
-@click.option("--backbone", help="Of a new directory: see verse list backbones.")
-@click.option("--at", help="Of a new directory: the first plastic layer.")
-@click.option("--weights", help="A file of pretrained weights. [default: the published ones]")
-@click.option("--per-class", type=click.IntRange(1), help="Of a new directory: samples remembered.")
-@click.option("--seed", type=click.IntRange(0), help="Of a new directory.")
-@click.option("--keep-images", is_flag=True, help="Of a new directory: keep every taught image.")
+              type=click.IntRange(1024, 256 * 2**20), help="Largest request.")  # fmt: skip
+@begin_options
+@click.option("--keep-images", is_flag=True,
+              help="Keep every taught image, in a new directory.")  # fmt: skip
+@click.option("--open", "browser", is_flag=True, help="Open the page in the browser.")
+@device_option
 @click.option("--threads", type=click.IntRange(1),
               help="To learn, and as many to answer. [default: half the cores]")  # fmt: skip
 def command(
@@ -45,80 +50,95 @@ def command(
     port: int,
     token_file: Path | None,
     private: bool,
+    allow_host: tuple[str, ...],
+    behind_proxy: bool,
     tls_cert: str | None,
     tls_key: str | None,
     queue: int,
     rate: float,
     max_pixels: int,
     max_bytes: int,
+    device: str,
     threads: int | None,
     keep_images: bool,
+    browser: bool,
     **options: Any,  # the remaining ones are options of verse.open, name by name
 ) -> None:
     """Serve a durable classifier and its page.
 
-    DIRECTORY is made if it is new. Ctrl-C or a termination signal finishes what waits, writes a
-    checkpoint and ends; being killed loses nothing that was answered.
+    DIRECTORY is made if it is new; --learner to --seed say how, and are kept with it. Ctrl-C or a
+    termination signal finishes what waits, writes a checkpoint and ends; being killed loses
+    nothing that was answered.
     """
+    from verse.serve.access import Access, read_token
     from verse.serve.certificate import check_certificate
-    from verse.serve.security import Access, Limits, read_token
+    from verse.serve.limits import Limits
+    from verse.serve.listener import bind
 
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key belong together")
     if tls_cert is not None and tls_key is not None:
         check_certificate(tls_cert, tls_key)
-    access = Access.to_serve(host, read_token(token_file), private=private)
-    limits = Limits(body=max_bytes, rate=rate)
+    token = read_token(token_file)
+    access = Access.to_serve(host, token, private=private, allowed_hosts=allow_host)
+    limits = Limits(
+        body=max_bytes, rate=0.0 if behind_proxy else rate, per_address=not behind_proxy
+    )
+    refuse_locked(directory)
+    sockets = bind(host, port)  # before anything else: a port in use leaves no folder behind
+    console().print(f"Opening {directory}, a few seconds …", markup=False, soft_wrap=True)
     from verse.serve.app import create_app
+    from verse.serve.server import Server
     from verse.serve.session import Session
 
     given = {name: value for name, value in options.items() if value is not None}
-    classifier = open_directory(directory, threads, options={"keep_images": keep_images, **given})
+    given |= {"keep_images": True} if keep_images else {}
     try:
-        session = Session(classifier, limit=queue, max_pixels=max_pixels)
-        app = create_app(session, access=access, limits=limits)
+        classifier = open_directory(directory, threads, device=device, options=given)
+    except BaseException:
+        for one in sockets:
+            one.close()
+        raise
+    try:
+        app = create_app(
+            Session(classifier, limit=queue), access=access, limits=limits, max_pixels=max_pixels
+        )
     except BaseException:
         classifier.close()
         raise
-    run(app, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key)
+    scheme, shown = "https" if tls_cert else "http", f"[{host}]" if ":" in host else host
+    url = f"{scheme}://{shown}:{sockets[0].getsockname()[1]}"
+    about = f"{directory}: {describe(classifier)}"
 
+    def say() -> None:
+        for line in (about, STOP, f"Serving on {url}"):
+            console().print(line, markup=False, soft_wrap=True)
+        if browser:
+            webbrowser.open(url)
 
-def run(app: Any, *, host: str, port: int, tls_cert: str | None, tls_key: str | None) -> None:
-    """Serve until told to stop."""
-    import uvicorn
-
-    from verse.serve.quiet import quiet
-
-    quiet()
-
-    class Server(uvicorn.Server):
-        """Tells listeners of events that it is over, which would keep it waiting otherwise."""
-
-        def handle_exit(self, sig: int, frame: Any) -> None:
-            app.state.events.close()
-            super().handle_exit(sig, frame)
-
-        async def startup(self, sockets: Any = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                bound = self.servers[0].sockets[0].getsockname()[1]
-                scheme = "https" if tls_cert else "http"
-                shown = f"[{host}]" if ":" in host else host
-                console().print(f"Serving on {scheme}://{shown}:{bound}", soft_wrap=True)
-
-    config = uvicorn.Config(
+    Server(
         app,
-        host=host,
-        port=port,
-        ssl_certfile=tls_cert,
-        ssl_keyfile=tls_key,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # or anybody could claim another address than his own
-        limit_concurrency=256,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=30,
-        h11_max_incomplete_event_size=64 * 1024,
-    )
-    Server(config).run()
+        sockets,
+        limits=limits,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        on_start=say,
+    ).run()
+
+
+def describe(classifier: Any) -> str:
+    """What is served, in a line.
+
+    >>> class Taught:
+    ...     classes, samples = ["cup", "mug"], 46
+    ...     learner = type("VERSE", (), {"name": "verse"})
+    >>> describe(Taught)
+    '2 classes (cup, mug), 46 samples learned, learner verse'
+    """
+    from verse.serve.labels import shown  # a label of an old folder may be no text
+
+    classes = [str(shown(label)) for label in classifier.classes]
+    some = ", ".join(classes[:6]) + (", …" if len(classes) > 6 else "")
+    counted = plural(len(classes), "class", "classes") + (f" ({some})" if some else "")
+    learned = plural(classifier.samples, "sample")
+    return f"{counted}, {learned} learned, learner {classifier.learner.name}"

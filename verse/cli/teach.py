@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from verse.cli.output import console, json_option, print_json, result_only
+from verse.cli.directory import begin_options, device_option, open_directory, refuse_locked
+from verse.cli.output import console, json_option, plural, print_json, result_only, told
 from verse.types import BadData, BadImage, Refused
+
+if TYPE_CHECKING:
+    from verse.durable import DurableClassifier
 
 
 @click.command()
@@ -18,19 +22,18 @@ from verse.types import BadData, BadImage, Refused
 @click.argument("source", metavar="FOLDER|VIDEO")
 @click.option("--mix", is_flag=True, help="Go round the classes instead of one after the other.")
 @click.option("--ranges", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="Of a video: CSV or JSON with start, end, label. [default: the file beside it]"
+              help="What a video shows when: CSV or JSON with start, end, label. [default: the "
+              "file beside it]"
               )  # fmt: skip
-@click.option("--label", help="Of a video: what all of it shows.")
+@click.option("--label", help="What all of a video shows.")
 @click.option("--every", default=0.2, show_default=True, type=click.FloatRange(0),
-              help="Of a video: seconds between two frames learned; 0 takes all.")  # fmt: skip
+              help="Seconds between two frames of a video; 0 takes all.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Of a video: stop after so long.")  # fmt: skip
-@click.option("--learner", help="Of a new directory: see verse list learners.")
-@click.option("--backbone", help="Of a new directory: see verse list backbones.")
-@click.option("--at", help="Of a new directory: the first plastic layer.")
-@click.option("--weights", help="A file of pretrained weights. [default: the published ones]")
-@click.option("--per-class", type=click.IntRange(1), help="Of a new directory: samples remembered.")
-@click.option("--seed", type=click.IntRange(0), help="Of a new directory.")
+              help="Stop a video after so long.")  # fmt: skip
+@click.option("--again", is_flag=True,
+              help="Teach what was undone or forgotten since once more.")  # fmt: skip
+@begin_options
+@device_option
 @click.option("--threads", type=click.IntRange(1), help="[default: half the cores]")
 @json_option
 def command(
@@ -41,6 +44,8 @@ def command(
     label: str | None,
     every: float,
     seconds: float | None,
+    again: bool,
+    device: str,
     threads: int | None,
     as_json: bool,
     **options: Any,  # the remaining ones are options of verse.open, name by name
@@ -50,26 +55,29 @@ def command(
     FOLDER holds one folder for each class, with images inside at any depth. VIDEO is a film file,
     camera:0 or rtsp://…; a file of time ranges says what it shows when. Each image is learned
     once; interrupted or killed, the same command goes on where it stopped. Images that cannot be
-    read are told and passed over.
+    read are told and passed over, and so is what was undone or forgotten since it was taught.
     """
     with result_only(as_json):
-        from verse.cli.directory import open_directory
         from verse.cli.films import labels_of, teach_film
         from verse.video import is_video
 
+        refuse_locked(directory)
         video, folder = is_video(source), Path(source)
         labels = labels_of(source, ranges, label) if video else []
         lessons = [] if video else list(mixed(folder) if mix else in_turn(folder))
         given = {name: value for name, value in options.items() if value is not None}
-        with open_directory(directory, threads, options=given) as classifier:
+        with open_directory(directory, threads, device=device, options=given) as classifier:
             if video:
-                learned, skipped, bad = teach_film(classifier, source, labels, every, seconds)
+                learned, skipped, taken_back, bad = teach_film(
+                    classifier, source, labels, every, seconds, again
+                )
             else:
-                learned, skipped, bad = teach(classifier, folder, lessons)
+                learned, skipped, taken_back, bad = teach(classifier, folder, lessons, again)
             classes, samples = classifier.classes, classifier.samples
     result = {
         "learned": learned,
         "known": skipped,
+        "taken_back": taken_back,
         "unreadable": bad,
         "samples": samples,
         "classes": classes,
@@ -78,9 +86,15 @@ def command(
         print_json(result)
     else:
         click.echo(
-            f"{learned} images learned, {skipped} were known already, {len(bad)} unreadable; "
-            f"{len(classes)} classes, {samples} samples"
+            f"{plural(learned, 'image')} learned, {skipped:,} known before, {len(bad):,} unreadable"
+            f"; {directory} knows {plural(len(classes), 'class', 'classes')} from "
+            f"{plural(samples, 'sample')}"
         )
+        if taken_back:
+            click.echo(
+                f"{plural(taken_back, 'image')} undone or forgotten since: --again teaches them "
+                "once more"
+            )
 
 
 def classes_of(folder: Path) -> dict[str, list[Path]]:
@@ -124,25 +138,38 @@ def key_of(folder: Path, path: Path, content: bytes) -> str:
     return f"teach:{digest.hexdigest()}"
 
 
+def free_key(classifier: DurableClassifier, key: str | None, again: bool) -> tuple[str | None, str]:
+    """(the key to teach a lesson with, what became of it before). With ``again`` a lesson that was
+    undone or forgotten is a new one, under a key of its own."""
+    fate = classifier.fate_of(key)
+    turn = 1
+    while again and key is not None and fate in ("undone", "forgotten"):
+        key, turn = f"{key.partition('#')[0]}#{turn}", turn + 1
+        fate = classifier.fate_of(key)
+    return key, fate or "new"
+
+
 def teach(
-    classifier: Any, folder: Path, lessons: list[tuple[str, Path]]
-) -> tuple[int, int, list[dict[str, str]]]:
-    """(learned, known before, unreadable)."""
+    classifier: DurableClassifier, folder: Path, lessons: list[tuple[str, Path]], again: bool
+) -> tuple[int, int, int, list[dict[str, str]]]:
+    """(learned, known before, undone or forgotten since, unreadable)."""
     from rich.progress import track
 
     shown = console()
-    learned, known = 0, 0
+    learned, known, taken_back = 0, 0, 0
     bad: list[dict[str, str]] = []
     for label, path in track(lessons, "Teaching", console=shown, disable=not shown.is_terminal):
         try:
             content = path.read_bytes()
-            key = key_of(folder, path, content)
-            if classifier.seq_of(key) is not None:
+            key, fate = free_key(classifier, key_of(folder, path, content), again)
+            if fate == "kept":
                 known += 1
-                continue
-            classifier.learn_one(content, label, key=key)
-            learned += 1
+            elif fate in ("undone", "forgotten"):
+                taken_back += 1
+            else:
+                classifier.learn_one(content, label, key=key)
+                learned += 1
         except (BadImage, Refused, OSError) as error:
             bad.append({"image": str(path), "error": str(error)})
-            shown.print(f"{path}: {error}", style="yellow", markup=False, soft_wrap=True)
-    return learned, known, bad
+            shown.print(told(str(path), error), style="yellow", markup=False, soft_wrap=True)
+    return learned, known, taken_back, bad

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,87 +10,83 @@ import numpy.typing as npt
 import torch
 
 from verse.backbones import identity
-from verse.classifier import StreamClassifier
+from verse.build import build_backbone, build_learner
+from verse.configuration import Configuration
+from verse.kernels.interrupts import deferred_interrupt
+from verse.types import Image
+
+PER_CLASS = 20  # samples that an adapter remembers of each class, if nothing else is said
 
 
 class Labelled:
-    """A ``StreamClassifier`` that knows classes by number and gives them back their own labels.
+    """A learner that gives classes back their own labels, of any kind that can be hashed.
 
-    ``backbone`` is a name, or how many features an input has. Pickles hold no pretrained weights:
-    the backbone is built again, as by name before.
+    Parameters
+    ----------
+    configuration
+        What it is made of.
+    features
+        How many features an input has; None: inputs are images for the configured backbone.
 
-    >>> answers = Labelled(2)
+    Pickles hold no pretrained weights: the backbone is built again by its name.
+
+    >>> answers = Labelled(Configuration(), features=2)
     >>> for t in range(60):
     ...     answers.learn(np.eye(2)[t % 2] * 3, t % 2 == 0)
     >>> {label: round(p) for label, p in answers.proba_one(np.array([3.0, 0.0])).items()}
     {True: 1, False: 0}
     """
 
-    def __init__(
-        self,
-        backbone: str | int,
-        *,
-        weights: str | Path | None = None,
-        learner: str = "verse",
-        settings: Mapping[str, Any] | None = None,
-        memory: str = "class-balanced",
-        capacity: int | None = None,
-        per_class: int = 20,
-        seed: int = 0,
-    ) -> None:
-        self._arguments: dict[str, Any] = {
-            "weights": weights,
-            "learner": learner,
-            "settings": settings,
-            "memory": memory,
-            "capacity": capacity,
-            "per_class": per_class,
-            "seed": seed,
-        }
-        self._backbone = backbone
-        self.labels: list[Hashable] = []
-        self._numbers: dict[Hashable, int] = {}
-        self.classifier = self._build()
+    def __init__(self, configuration: Configuration, *, features: int | None = None) -> None:
+        self.configuration, self.features = configuration, features
+        self.labels: list[Hashable] = []  # the learner's output → label
+        self._build()
 
-    def _build(self) -> StreamClassifier:
-        backbone = identity(self._backbone) if isinstance(self._backbone, int) else self._backbone
-        return StreamClassifier(backbone=backbone, **self._arguments)
+    def _build(self) -> None:
+        self._outputs: dict[Hashable, int] = {label: n for n, label in enumerate(self.labels)}
+        self.backbone = (
+            build_backbone(self.configuration) if self.features is None else identity(self.features)
+        )
+        self.learner = build_learner(self.configuration, self.backbone.F)
 
     def __getstate__(self) -> dict[str, Any]:
         # as arrays: equal states make equal pickles, which tensors do not
-        state = {k: v.numpy().copy() for k, v in self.classifier.learner.state().items()}
-        kept = {k: v for k, v in self.__dict__.items() if k not in ("classifier", "_numbers")}
-        return kept | {"state": state}
+        state = {k: v.numpy().copy() for k, v in self.learner.state().items()}
+        kept = ("configuration", "features", "labels")
+        return {name: self.__dict__[name] for name in kept} | {"state": state}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         tensors = {name: torch.from_numpy(array) for name, array in kept.pop("state").items()}
         self.__dict__.update(kept)
-        self._numbers = {label: number for number, label in enumerate(self.labels)}
-        names = list(range(len(self.labels)))
-        spec = {"names": names, "known": [(n, n) for n in names]}
-        fresh = self._build()
-        self.classifier = StreamClassifier.from_state(
-            tensors, fresh.spec() | spec, backbone=fresh.backbone
-        )
+        self._build()
+        self.learner.load_state(tensors)
 
-    def learn(self, x: object, label: Hashable) -> None:
+    def learn(self, x: Image, label: Hashable) -> None:
         """Learn one sample; if it is refused, everything is as before."""
-        number = self._numbers.get(label, len(self.labels))
-        self.classifier.learn_one(x, number)
-        if number == len(self.labels):
-            self.labels.append(label)
-            self._numbers[label] = number
+        output = self._outputs.get(label, len(self.labels))
+        z = self.backbone.G([x])[0]
+        with deferred_interrupt():
+            self.learner.learn_one(z, output)
+            if output == len(self.labels):
+                self.labels.append(label)
+                self._outputs[label] = output
 
-    def proba(self, X: Sequence[object]) -> npt.NDArray[np.float64]:
+    def proba(self, X: Sequence[Image]) -> npt.NDArray[np.float64]:
         """Probabilities [n, classes], columns as ``labels``; each row's sum is 1."""
-        learner = self.classifier.learner
-        p = learner.predict_proba_many(self.classifier.features(X)).double().numpy()
-        p = p / p.sum(1, keepdims=True)
-        columns = [learner.labels.index(number) for number in range(len(self.labels))]
-        return np.asarray(p[:, columns])
+        p = self.learner.predict_proba_many(self.backbone.G(X)).double().numpy()
+        return np.asarray(p / p.sum(1, keepdims=True))
 
-    def proba_one(self, x: object) -> dict[Hashable, float]:
+    def proba_one(self, x: Image) -> dict[Hashable, float]:
         """Label → probability; empty before anything was learned."""
         if not self.labels:
             return {}
         return dict(zip(self.labels, self.proba([x])[0].tolist(), strict=True))
+
+
+def options_of(adapter: Any) -> dict[str, Any]:
+    """The options of a configuration that an adapter has as attributes, its seed excepted."""
+    names = ("learner", "settings", "weights", "memory", "capacity")
+    found = {name: getattr(adapter, name) for name in names}
+    if adapter.capacity is None:
+        found["per_class"] = adapter.per_class
+    return found | ({} if adapter.backbone is None else {"backbone": adapter.backbone})

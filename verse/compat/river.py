@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from verse.compat.labelled import Labelled
+from verse.compat.labelled import PER_CLASS, Labelled, options_of
+from verse.configuration import DEFAULT_BACKBONE, DEFAULT_LEARNER, DEFAULT_MEMORY, Configuration
 from verse.types import BadData, BadSetting, MissingExtra
 
 try:
@@ -40,14 +41,14 @@ class RiverClassifier(base.Classifier):
 
     def __init__(
         self,
-        learner: str = "verse",
+        learner: str = DEFAULT_LEARNER,
         settings: Mapping[str, Any] | None = None,
         backbone: str | None = None,
         weights: str | Path | None = None,
         features: int = 64,
-        memory: str = "class-balanced",
-        capacity: int | None = None,
-        per_class: int = 20,
+        memory: str = DEFAULT_MEMORY,
+        capacity: int | str | None = None,
+        per_class: int = PER_CLASS,
         seed: int = 0,
     ) -> None:
         self.learner = learner
@@ -86,16 +87,8 @@ class RiverClassifier(base.Classifier):
         return self._answers.proba_one(x)
 
     def _build(self) -> Labelled:
-        return Labelled(
-            self.features if self.backbone is None else self.backbone,
-            weights=self.weights,
-            learner=self.learner,
-            settings=self.settings,
-            memory=self.memory,
-            capacity=self.capacity,
-            per_class=self.per_class,
-            seed=self.seed,
-        )
+        configuration = Configuration().with_options(options_of(self) | {"seed": self.seed})
+        return Labelled(configuration, features=self.features if self.backbone is None else None)
 
     def _with_new(self, x: Mapping[Hashable, Any]) -> dict[Hashable, int]:
         """Feature → column, the features of x included; their order in x plays no role."""
@@ -134,6 +127,6 @@ def _checked(x: object) -> Mapping[Hashable, Any]:
     if not isinstance(x, Mapping):
         raise BadData(
             f"x is a {type(x).__name__}; without a backbone it is a dict of features: "
-            "for images give backbone='efficientnet-lite0'"
+            f"for images give backbone={DEFAULT_BACKBONE!r}"
         )
     return x

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from verse.compat.labelled import Labelled
+from verse.compat.labelled import PER_CLASS, Labelled, options_of
+from verse.configuration import DEFAULT_LEARNER, DEFAULT_MEMORY, Configuration
 from verse.types import BadData, BadSetting, MissingExtra
 
 try:
@@ -37,15 +38,15 @@ class SklearnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        learner: str = "verse",
+        learner: str = DEFAULT_LEARNER,
         *,
         settings: Mapping[str, Any] | None = None,
         backbone: str | None = None,
         weights: str | Path | None = None,
         passes: int = 5,
-        memory: str = "class-balanced",
-        capacity: int | None = None,
-        per_class: int = 20,
+        memory: str = DEFAULT_MEMORY,
+        capacity: int | str | None = None,
+        per_class: int = PER_CLASS,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.learner = learner
@@ -103,16 +104,9 @@ class SklearnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from sklearn.utils import check_random_state
 
         random = check_random_state(self.random_state)
-        self.answers_ = Labelled(
-            self.n_features_in_ if self.backbone is None else self.backbone,
-            weights=self.weights,
-            learner=self.learner,
-            settings=self.settings,
-            memory=self.memory,
-            capacity=self.capacity,
-            per_class=self.per_class,
-            seed=int(random.randint(2**31 - 1)),
-        )
+        options = options_of(self) | {"seed": int(random.randint(2**31 - 1))}
+        features = self.n_features_in_ if self.backbone is None else None
+        self.answers_ = Labelled(Configuration().with_options(options), features=features)
         assert isinstance(random, np.random.RandomState)
         return random
 

@@ -1,11 +1,13 @@
 """Data sets by name: ``load("tabletop")``, ``load("folder:photos")``, ``load("core50")``.
 
+Here goes one data set per file, and what finds, splits and downloads their frames. Features, and
+the order of a stream, do not.
+
 A data set is one file with a ``load`` function; its keyword parameters are its options.
 """
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import os
@@ -14,6 +16,7 @@ from pathlib import Path
 
 from verse.datasets.base import Dataset, DataWarning, Frames, Source, check, unreadable
 from verse.datasets.splits import validation
+from verse.suggestions import find_similar
 from verse.types import BadData, BadSetting
 
 __all__ = [
@@ -53,7 +56,7 @@ REGISTRY: dict[str, tuple[str, str]] = {
     ),
     "core50-1fps": (
         "verse.datasets.core50.load_1fps",
-        "CoRe50 at one frame a second: every 20th frame of each video",
+        "CoRe50 at one frame a second; --data rate=official: the authors' 2,249 test frames",
     ),
     "imagenet100": (
         "verse.datasets.imagenet100.load",
@@ -140,12 +143,12 @@ def _find(name: str) -> Callable[..., Dataset]:
     elif "." in name:
         dotted = name
     else:
-        near = difflib.get_close_matches(name, names(), n=1)
+        near = find_similar(name, names())
         if not near and Path(name).is_dir():
-            near = [f"folder:{name}"]
+            near = f"folder:{name}"
         raise BadSetting(
             f"there is no data set {name!r}"
-            + (f", did you mean {near[0]!r}?" if near else ".")
+            + (f", did you mean {near!r}?" if near else ".")
             + f" There are: {', '.join(names())}; for your own images folder:PATH"
         )
     module, _, function = dotted.rpartition(".")

@@ -38,12 +38,6 @@ class Archive:
         return self.url.partition("?")[0].rpartition("/")[2]
 
 
-def home(name: str) -> Path:
-    """Where a data set lives if the user does not say: in ``$VERSE_DATA``, else in the cache."""
-    base = os.environ.get("VERSE_DATA")
-    return (Path(base).expanduser() if base else Path.home() / ".cache" / "verse" / "data") / name
-
-
 def fetch(archive: Archive, folder: Path, progress: Progress | None = None) -> Path:
     """The archive's file in ``folder``; a half-fetched one (``.part``) is continued."""
     target = folder / archive.file

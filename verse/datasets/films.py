@@ -1,4 +1,4 @@
-"""Frames inside film files, through PyAV (the extra ``av``)."""
+"""Frames inside film files, through PyAV (the extra ``video``)."""
 
 from __future__ import annotations
 

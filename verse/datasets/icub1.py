@@ -1,14 +1,22 @@
 """iCubWorld 1.0: 10 categories shown to an iCub in a laboratory (Fanello et al., CVPRW 2013).
 
 On disk ``train/<category>/<object>/*`` with three objects a category, about 200 frames each, and
-``test/<condition>/<category>/…`` for four conditions: *categorization* shows a fourth, unseen
-object of every category, the others (*demonstrator*, *background*, *robot*) change who or what
-holds the known ones. The paper does not say which it tests on; *categorization* is the default, as
-in earlier work on streams (about 200 test frames a category). A video is one object.
+``test/<condition>/<category>/…`` for four conditions:
+
+- *categorization*: a fourth, unseen object of every category, about 200 frames each;
+- *demonstrator*: the known objects in the hand of another person;
+- *background*: ten selected images a category, with segmentation masks beside them; the masks are
+  not frames and are left out;
+- *robot*: the robot itself holds known or new objects; 320 × 320 pixels. All others are crops of
+  160 × 160.
+
+The paper does not say which it tests on; *categorization* is the default, as in earlier work on
+streams. A video is one object.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from verse.datasets.base import Dataset, few
@@ -23,14 +31,17 @@ from verse.datasets.official import (
     missing,
     place,
 )
-from verse.types import BadData, BadSetting
+from verse.images import rgb
+from verse.types import BadData, BadImage, BadSetting
 
 EXPECT = Expect(classes=10, train=6_002)
 CONDITIONS = ("categorization", "demonstrator", "background", "robot")
 PAGE = "https://robotology.github.io/iCubWorld"
+ADDRESS = "http://www.icub.org/download/datasets/iCubWorld.zip"
+MASK = re.compile(r"(^|[^a-z])(masks?|seg|segm|segmentations?|ground_?truth|gt)([^a-z]|$)")
 HELLO = (
     "It looks like 'Hello iCubWorld', an earlier set of 7 objects with human/ and robot/ "
-    "inside, which is often passed on under the name iCubWorld1.0."
+    "inside, whose archive has the similar name iCubWorld1.0.zip."
 )
 
 
@@ -72,27 +83,52 @@ def load(
 
 
 def _side(side: Path, classes: list[str], test: bool) -> list[Video]:
+    """The videos of a side; a condition may have a level more (known and new objects)."""
+    inside = [folder for folder in folders(side) if not is_mask(folder)]
+    if not any(folder.name in classes for folder in inside):
+        deeper = [f for f in inside if any(inner.name in classes for inner in folders(f))]
+        if deeper:
+            return [video for f in deeper for video in _side(f, classes, test)]
     videos = []
-    for category in folders(side):
+    for category in inside:
         if category.name not in classes:
             raise BadData(f"{category} is tested but never trained; training has {few(classes)}")
         label = classes.index(category.name)
         # A category tested on one object may hold its frames directly.
-        things = folders(category) or [category]
-        videos += [
-            Video(label, f"{side.name}/{category.name}/{thing.name}", files, test)
-            for thing in things
-            if (files := image_files(thing))
-        ]
+        for thing in (category, *folders(category)):
+            if not is_mask(thing):
+                files = image_files(thing)
+                if side.name.lower() == "background":
+                    files = [file for file in files if not is_mask(file)]
+                name = f"{side.name}/{category.name}/{thing.name}"
+                videos += [Video(label, name, files, test)] if files else []
     return videos
+
+
+def is_mask(path: Path) -> bool:
+    """Whether a folder or an image holds segmentation masks: by its name, or all black and white.
+
+    >>> is_mask(Path("background/cup/masks")), is_mask(Path("background/cup/massage"))
+    (True, False)
+    """
+    if MASK.search(path.stem.lower()):
+        return True
+    if not path.is_file():
+        return False
+    try:
+        pixels = rgb(path)
+    except BadImage:
+        return False  # told as unreadable when it is read
+    plain = (pixels < 16).all(-1) | (pixels > 239).all(-1)  # JPEG blurs the border
+    return bool(plain.mean() > 0.98)
 
 
 def _what(start: Path) -> str:
     return (
-        f"Get iCubWorld 1.0 (40 objects in 10 categories) from {PAGE}, section Previous "
-        f"Releases, and unpack it so that {start}/train/<category>/<object>/ and "
-        f"{start}/test/categorization/ exist; the page gives no fixed address or hash, so it "
-        "cannot be fetched for you."
+        f"Get iCubWorld 1.0 (40 objects in 10 categories): {ADDRESS}, which {PAGE} links under "
+        "Previous Releases (not iCubWorld1.0.zip, which is 'Hello iCubWorld'). Unpack it so that "
+        f"{start}/train/<category>/<object>/ and {start}/test/categorization/ exist; no hash is "
+        "published, so it is not fetched for you."
     )
 
 

@@ -1,8 +1,10 @@
 """iCubWorld28: 7 categories of 4 objects, shown to an iCub on 4 days (Pasquale et al., 2015).
 
-On disk ``train/day1/cup/cup1/00000001.ppm`` and the same under ``test/``: side, day, category,
-object. Labels are the 7 categories; a video is one object on one day. The archive also ships
-``day4_manual_crop``, day 4 once more with other crops: it is no fifth day and is left out.
+On disk ``train/day1/cup/cup1/00004192.ppm`` and the same under ``test/``: side, day, category,
+object, frame. Frames are numbered on through a day, so an object's first one is seldom 0; the order
+of the numbers is that of time. Labels are the 7 categories; a video is one object on one day. The
+archive also ships ``day4_manual_crop``, day 4 once more with other crops: it is no fifth day and is
+left out.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from verse.datasets.base import Dataset, Frames, few
-from verse.datasets.download import home
 from verse.datasets.files import Files, images, visible
+from verse.paths import data_directory
 from verse.types import BadData
 
 
@@ -39,7 +39,7 @@ class Video:
 
 def place(name: str, root: str | Path | None) -> Path:
     """The folder the user gave, or the one where the data set is put."""
-    return home(name) if root is None else Path(root).expanduser()
+    return data_directory() / name if root is None else Path(root).expanduser()
 
 
 def find(start: Path, fits: Callable[[Path], bool]) -> Path | None:

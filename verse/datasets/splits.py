@@ -2,6 +2,7 @@
 
 =====================  ============================================================
 ``last:3``             the last 3 videos of each class, sorted by name
+``last:25%``           the last quarter of the videos of each class, rounded up
 ``videos:a,b``         the videos of these names (``*`` matches anything; ``class/name`` too)
 ``arcs:6:3,6``         each video cut in 6 consecutive arcs; arcs 3 and 6 test; an arc is a video
 ``fraction:0.2``       the last fifth of each video
@@ -13,7 +14,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from verse.datasets.base import Dataset, Frames, Ints, few, places
+from verse.suggestions import find_similar
 from verse.types import BadData, BadSetting
 
 Mask = npt.NDArray[np.bool_]
@@ -49,10 +50,10 @@ def split(
     """Cut ``frames`` by ``rule`` into a data set; video ids must follow the videos' order."""
     kind, _, argument = rule.partition(":")
     if kind not in RULES:
-        near = difflib.get_close_matches(kind, RULES, n=1)
+        near = find_similar(kind, RULES)
         raise BadSetting(
             f"unknown split rule {rule!r}"
-            + (f", did you mean {near[0]!r}?" if near else "")
+            + (f", did you mean {near!r}?" if near else ".")
             + f" Valid rules: {', '.join(FORMS)}"
         )
     cut = _apart(RULES[kind](Cut(frames, classes, video_names), argument))
@@ -77,17 +78,20 @@ def validation(dataset: Dataset, rule: str) -> Dataset:
 
 
 def _last(cut: Cut, argument: str) -> Cut:
-    count = _number(argument, "last:3 holds out the last 3 videos of each class")
+    share = argument.endswith("%")
+    form = "last:3 holds out the last 3 videos of each class, last:25% the last quarter of them"
+    number = _number(argument.removesuffix("%"), form)
     test = np.zeros(len(cut.frames), dtype=bool)
     for label, name in enumerate(cut.classes):
         rows = cut.frames.labels == label
         videos = np.unique(cut.frames.videos[rows])
+        count = -(-len(videos) * number // 100) if share else number
         if len(videos) and len(videos) <= count:
             raise BadData(
                 f"class {name!r} has {len(videos)} videos, so holding out {count} leaves "
                 "none to train on; hold out fewer, or a part of each (fraction:0.2)"
             )
-        test |= np.isin(cut.frames.videos, videos[-count:])
+        test |= np.isin(cut.frames.videos, videos[len(videos) - count :])
     return replace(cut, test=test)
 
 
@@ -104,10 +108,10 @@ def _videos(cut: Cut, argument: str) -> Cut:
         hit = {v for v, both in names.items() if any(fnmatchcase(n, pattern) for n in both)}
         if not hit:
             known = [short for short, _ in names.values()]
-            near = difflib.get_close_matches(pattern, known, n=1)
+            near = find_similar(pattern, known)
             raise BadSetting(
                 f"no video is called {pattern!r}"
-                + (f", did you mean {near[0]!r}?" if near else "")
+                + (f", did you mean {near!r}?" if near else ".")
                 + f" There are: {few(dict.fromkeys(known))}"
             )
         held |= hit
@@ -194,7 +198,15 @@ RULES: dict[str, Callable[[Cut, str], Cut]] = {
     "file": _file,
     "none": _none,
 }
-FORMS = ("last:N", "videos:NAME,…", "arcs:N:I,J", "fraction:F", "file:PATH.csv|json", "none")
+FORMS = (
+    "last:N",
+    "last:P%",
+    "videos:NAME,…",
+    "arcs:N:I,J",
+    "fraction:F",
+    "file:PATH.csv|json",
+    "none",
+)
 
 
 def _number(text: str, form: str) -> int:

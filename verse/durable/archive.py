@@ -12,14 +12,17 @@ import re
 import shutil
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
-from verse.durable.journal import Journal
-from verse.types import BadSetting, BadState
+from verse.durable.journal import CHECKPOINT, Journal
+from verse.durable.new_directory import make_directory, require_new
+from verse.types import BadState
 
 FORMAT = 1
-NAME = re.compile(r"journal\.sqlite|checkpoint-\d{12}\.verse")
+NAME = re.compile(rf"journal\.sqlite|{CHECKPOINT.pattern}")
+MANIFEST_BYTES = 2**20
 ATTEMPTS = 10  # a writer may replace a checkpoint while it is being copied
 
 
@@ -75,49 +78,63 @@ def _collect(directory: Path, work: Path) -> list[str]:
 def restore(file: str | Path, directory: str | Path) -> dict[str, Any]:
     """Put a backup into a new directory; nothing is left behind if it is damaged."""
     file, directory = Path(file), Path(directory)
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise BadSetting(f"{directory} is there already: restore into a new directory")
-    parent = directory.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=parent, prefix=".restore-"))
-    try:
+    require_new(directory, "restore into a new directory")
+    with make_directory(directory) as work:
         manifest = _unpack(file, work)
         Journal(work / "journal.sqlite", readonly=True).close()  # checks it
         for name in manifest["files"]:
             _flush(work / name)
         _flush(work)
-        if directory.exists():
-            directory.rmdir()
-        os.chmod(work, 0o755)
-        os.rename(work, directory)
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
-    _flush(parent)
     return manifest
 
 
 def _unpack(file: Path, work: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(file) as archive:
-            manifest: dict[str, Any] = json.loads(archive.read("manifest.json"))
-            if manifest["format"] > FORMAT:
-                raise BadState(f"{file} has format {manifest['format']}: upgrade verse")
+            manifest = _manifest(archive, file)
             for name, expected in manifest["files"].items():
-                if not NAME.fullmatch(name):
-                    raise BadState(f"{file} holds {name!r}, which is no part of a classifier")
                 with archive.open(name) as source, open(work / name, "wb") as target:
                     shutil.copyfileobj(source, target)
                 if _hash(work / name) != expected:
                     raise BadState(f"{file} is damaged: {name} has another hash")
-            if "journal.sqlite" not in manifest["files"]:
-                raise BadState(f"{file} holds no journal")
     except FileNotFoundError:
         raise BadState(f"there is no file {file}") from None
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        KeyError,
+        ValueError,
+        TypeError,
+        EOFError,
+        NotImplementedError,  # a kind of compression that is not known
+        RuntimeError,  # encrypted; a document that is too deep
+    ) as error:
         if isinstance(error, BadState):
             raise
         raise BadState(f"{file} is damaged or no backup: {error}") from error
+    return manifest
+
+
+def _manifest(archive: zipfile.ZipFile, file: Path) -> dict[str, Any]:
+    """What is in an archive, once all of it is known to be what ``backup`` would write and no
+    larger than the archive itself: nothing is unpacked before."""
+    members = archive.infolist()
+    if any(m.compress_type != zipfile.ZIP_STORED for m in members):
+        raise BadState(f"{file} is compressed, so no backup of verse")
+    if sum(m.file_size for m in members) > file.stat().st_size:
+        raise BadState(f"{file} is damaged: its parts are larger than itself")
+    if archive.getinfo("manifest.json").file_size > MANIFEST_BYTES:
+        raise BadState(f"{file} is damaged: its manifest is too large")
+    manifest: dict[str, Any] = json.loads(archive.read("manifest.json"))
+    if manifest["format"] > FORMAT:
+        raise BadState(f"{file} has format {manifest['format']}: upgrade verse")
+    for name in manifest["files"]:
+        if not NAME.fullmatch(name):
+            raise BadState(f"{file} holds {name!r}, which is no part of a classifier")
+    if sorted(["manifest.json", *manifest["files"]]) != sorted(m.filename for m in members):
+        raise BadState(f"{file} is damaged: it does not hold what its manifest lists")
+    if "journal.sqlite" not in manifest["files"]:
+        raise BadState(f"{file} holds no journal")
     return manifest
 
 

@@ -3,44 +3,69 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack
 
-from PIL import Image
+import PIL.Image
 from torch import Tensor
 
 from verse import images
 from verse.backbones import Backbone
-from verse.classifier import StreamClassifier, check_label
-from verse.durable import options as begun
+from verse.configuration import Configuration, Options
+from verse.doctor import Report
+from verse.durable import forgetting, opening
 from verse.durable.directory import Directory
-from verse.durable.errors import JournalFull, Taken
+from verse.durable.errors import JournalFull, NotWiped, Taken
+from verse.durable.forgetting import Progress
 from verse.durable.lesson import Lesson, Outcome
-from verse.durable.options import Options
-from verse.durable.replay import Replayed
+from verse.durable.opening import Record, Request
+from verse.durable.state import State
+from verse.durable.view import ClassifierView
 from verse.durable.write_ahead import WriteAhead
 from verse.kernels.interrupts import deferred_interrupt
-from verse.types import BadSetting, BadState, Label, Refused
+from verse.labels import check_label, pair_up
+from verse.types import BadSetting, Image, Label, Refused
 
 
-class DurableClassifier(StreamClassifier):
+class DurableClassifier(ClassifierView):
     """A ``StreamClassifier`` in a directory: when ``learn_one`` returns, the sample is safe.
 
     The directory holds a journal (the exact feature and label of every recent sample, flushed to
     disk before it is learned) and checkpoints. Opening loads the newest checkpoint and replays the
     journal: weights and memory are bit-identical to those of a run that was never interrupted.
 
-    Options of a new directory are those of ``StreamClassifier``; an existing one remembers them,
-    and giving different ones is an error. Further options:
-
-    - ``durable``: "each" (default) flushes every sample before it is learned. "batch" learns first
-      and flushes with every 32nd sample, or with the first that comes half a second after the last
-      flush: a crash may lose those since then (never a part of one). ``flush()`` does it at once.
-    - ``keep_images``: keep every taught image, so that another backbone can take over
-      (``reread=True``). Grows without bound; off by default.
-    - ``readonly``: look and predict only; any number of readers beside one writer.
+    Parameters
+    ----------
+    path
+        The directory; it is made if it is new.
+    configuration
+        What a new classifier is made of; None: the defaults. An existing directory remembers it,
+        and asking for something different is an error.
+    durable
+        "each" flushes every sample before it is learned. "batch" learns first and flushes with
+        every 32nd sample, or with the first that comes half a second after the last flush: a
+        crash may lose those since then (never a part of one). ``flush()`` does it at once.
+    keep_images
+        Keep every taught image, so that another backbone can take over. Grows without bound.
+    keep
+        "features" keeps the features of older samples, too (5 kB each with the default backbone),
+        so that ``forget_exactly`` reaches them; "none" only those that can be undone. None: as
+        the directory has it; a new one keeps none.
+    keep_bytes
+        At most so many bytes of features (None: as the directory has it; 1 GB in a new one); the
+        oldest go. Up to 11 checkpoints stay beside them.
+    readonly
+        Look and predict only; any number of readers beside one writer.
+    reread
+        Teach everything anew from the kept images if the backbone is another one.
+    backbone
+        The name of a backbone, or a ``Backbone`` that is built already.
+    options
+        Any field of ``Configuration`` by its name; those left out are as the directory has them.
 
     One thread at a time.
 
@@ -60,115 +85,98 @@ class DurableClassifier(StreamClassifier):
     def __init__(
         self,
         path: str | Path,
+        configuration: Configuration | None = None,
         *,
         durable: str = "each",
         keep_images: bool = False,
+        keep: str | None = None,
+        keep_bytes: int | None = None,
         readonly: bool = False,
         reread: bool = False,
         backbone: str | Backbone | None = None,
-        threads: int | None = None,
         **options: Unpack[Options],
     ) -> None:
         if durable not in ("each", "batch"):
             raise BadSetting(f"durable {durable!r}: use 'each' or 'batch'")
-        begun.refuse_unknown(options)
         self.path, self.durable, self.readonly = Path(path), durable, readonly
-        self.keep_images = keep_images
+        request = Request(
+            self.path,
+            configuration,
+            backbone,
+            options,
+            keep_images,
+            readonly,
+            reread,
+            keep,
+            keep_bytes,
+        )
         self._directory = Directory(self.path, readonly=readonly)
         self._journal = self._directory.journal
-        self._state = Replayed(self)
-        self._write_ahead = WriteAhead(
-            self._state, self._directory, batches=durable == "batch", readonly=readonly
-        )
         try:
-            self._start(backbone, threads, options, reread)
+            classifier, record = opening.build(request, self._journal)
+            super().__init__(classifier)
+            self.keep_images, self.keep = record.keep_images, record.keep
+            if record.keep == "features":
+                self._directory.keep = record.keep_bytes // (
+                    4 * math.prod(classifier.backbone.F.z_shape)
+                )
+            self._state = State(classifier)
+            self._write_ahead = WriteAhead(
+                self._state, self._directory, batches=durable == "batch", readonly=readonly
+            )
+            self._catch_up(record)
         except BaseException:
             self._directory.close()
             raise
 
-    # ---- opening ----------------------------------------------------------------------------
-
-    def _start(
-        self,
-        backbone: str | Backbone | None,
-        threads: int | None,
-        options: Options,
-        reread: bool,
-    ) -> None:
-        saved = self._journal.meta("options")
-        if saved is None:
-            if self._journal.last or self.readonly:
-                raise BadState(f"{self.path} has lost its options: restore a backup")
-            super().__init__(backbone=backbone or "efficientnet-lite0", threads=threads, **options)
-            self._journal.set_meta("options", {**self._spec, "keep_images": self.keep_images})
-        else:
-            self._reopen(saved, backbone, threads, options, reread)
+    def _catch_up(self, record: Record) -> None:
+        """Learn what the directory holds."""
         self._version = self._journal.database.version()
         if not self.readonly:
-            begun.note_settings(self._journal, self._spec["settings"])
-            begun.note_circumstances(self._journal)
-        if saved is not None and saved["G"] != self.backbone.key:
-            self._reread()
+            opening.note_record(self._journal, record)
+            opening.note_circumstances(self._journal, stacklevel=5)
+        if record.key != self.backbone.key:
+            self._reread(record)
         else:
             self._write_ahead.recover()
         if not self.readonly:
-            if self._journal.contains("forget"):  # killed before it was done
-                self._write_ahead.save(window=0)
             self._directory.remove_old_files()
+            with suppress(NotWiped):  # killed before it was done, or a reader hindered
+                self._write_ahead.finish_forgetting()
             self._write_ahead.after_group()  # killed again, it need not replay all this again
 
-    def _reopen(
-        self,
-        saved: dict[str, Any],
-        backbone: str | Backbone | None,
-        threads: int | None,
-        options: Options,
-        reread: bool,
-    ) -> None:
-        """Build what the directory remembers; refuse what does not fit it."""
-        begun.refuse_different(self.path, saved, options, reread=reread)
-        chosen = begun.remembered_backbone(
-            self.path, saved, backbone, threads, options, reread=reread and not self.readonly
-        )
-        remembered: dict[str, Any] = {name: saved[name] for name in begun.REMEMBERED}
-        super().__init__(backbone=chosen, **remembered)
-        self._spec["weights"] = saved["weights"]
-        self.keep_images = bool(saved["keep_images"])
-
-    def _reread(self) -> None:
+    def _reread(self, record: Record) -> None:
         """Teach everything anew from the kept images with the present backbone, all or nothing."""
-        self._state.begin()
-        for _, label, image in self._journal.images("image"):
+        self._state.reset()
+        for seq, label, image in self._journal.images("image"):
             with suppress(Refused):
-                self._state.learn(self.features([image])[0], label)
+                self._state.learn(self.features([image])[0], label, seq=seq)
         self._state.position = self._journal.last
-        self._write_ahead.save(window=0, meta={"options": {**self._spec, "keep_images": True}})
+        moved = Record.of(self._classifier, keep_images=True)
+        record = replace(moved, keep=record.keep, keep_bytes=record.keep_bytes)
+        self._write_ahead.save(window=0, meta={"options": record.document()})
 
     # ---- teaching ---------------------------------------------------------------------------
 
-    def learn_one(self, image: object, label: Label, *, key: str | None = None) -> int:  # type: ignore[override]
+    def learn_one(self, image: Image, label: Label, *, key: str | None = None) -> int:
         """Learn one image; on return it is safe (see ``durable``). Returns its sequence number.
 
-        With an idempotency ``key``, a repeated call is recognised and learned only once.
+        With an idempotency ``key``, a repeated call is recognised and learned only once. The key
+        of another sample, or of one that was undone or forgotten since, is an error.
         """
-        label = check_label(label)
-        known = self.seq_of(key)
-        if known is not None:
-            return known
         kept = {"image": _png(image)} if self.keep_images else None
         return self._outcome(Lesson(self.features([image])[0], label, key, kept))
 
     def learn_many(
-        self, images: Iterable[object], labels: Iterable[Label], *, overlap: bool = False
+        self, images: Iterable[Image], labels: Iterable[Label], *, overlap: bool = False
     ) -> int:
-        """Learn images in this order, each once; returns how many."""
-        if not self.keep_images:
-            return super().learn_many(images, labels, overlap=overlap)
-        return sum(
-            self.learn_one(image, label) > 0 for image, label in zip(images, labels, strict=True)
-        )
+        """Learn images in this order, each once; returns how many. As ``StreamClassifier`` does."""
+        if self.keep_images:
+            return sum(self.learn_one(*pair) > 0 for pair in pair_up(images, labels))
+        pairs = self._classifier.prepare(images, labels, overlap=overlap)
+        return sum(self._outcome(Lesson(z, label)) > 0 for z, label in pairs)
 
-    def learn_feature(self, z: Tensor, label: Label, *, key: str | None = None) -> int:  # type: ignore[override]
+    def learn_feature(self, z: Tensor, label: Label, *, key: str | None = None) -> int:
         """Learn from a feature that ``features`` made; returns its sequence number."""
         if self.keep_images:
             raise BadSetting("this directory keeps images: teach it images, not features")
@@ -190,7 +198,14 @@ class DurableClassifier(StreamClassifier):
 
     def seq_of(self, key: str | None) -> int | None:
         """The sequence number a key was learned under, or None."""
-        return self._write_ahead.seq_of(key)
+        known = self._write_ahead.key(key)
+        return None if known is None else known.seq
+
+    def fate_of(self, key: str | None) -> str | None:
+        """What became of the sample of a key: "kept", "refused", "undone" or "forgotten"; None if
+        there is none."""
+        known = self._write_ahead.key(key)
+        return None if known is None else known.fate
 
     def flush(self) -> None:
         """Make everything learned so far durable (only "batch" ever has something pending).
@@ -203,38 +218,66 @@ class DurableClassifier(StreamClassifier):
 
     def undo(self, seq: int | None = None) -> Label:
         """Take back one of the latest samples (default: the last): as if it had never come."""
-        return self._write_ahead.undo(seq)
+        return self.undo_many([seq] if seq is not None else self.undoable[-1:])[0]
+
+    def undo_many(self, seqs: Sequence[int]) -> list[Label]:
+        """Take back several of the latest samples, all of them or none; returns their labels."""
+        return self._write_ahead.undo(list(dict.fromkeys(seqs)))
 
     def forget(self, label: Label) -> int:
         """Retire a class for good: its samples leave memory, journal and old checkpoints.
 
-        Weights shared with other classes are not unlearned. Samples before this moment can no
-        longer be undone. An error after the class is retired means that the files are not wiped
-        yet; opening the directory again does it.
+        Weights shared with other classes are not unlearned (``forget_exactly`` does that). Samples
+        before this moment can no longer be undone. An error after the class is retired means that
+        the files are not wiped yet; that is made up for as soon as possible, at the latest by
+        opening the directory again.
         """
-        self._number(label)
+        self._classifier.labels.number(label)  # refuses an unknown one
         removed: int = self._write_ahead.change("forget", {"label": label}, (label, None))
         try:
             with deferred_interrupt():
                 self._write_ahead.save(window=0)
         except JournalFull as error:
-            raise JournalFull(
+            raise NotWiped(
                 f"{label!r} is forgotten, but not yet wiped from the files ({error}); opening the "
                 "directory again does it"
             ) from error
         return removed
 
+    def forget_exactly(
+        self,
+        *,
+        label: Label | None = None,
+        seqs: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Become, bit for bit, the classifier that never saw a class or some samples; returns how
+        many samples that were. No file of the directory holds anything of them afterwards.
+
+        It replays what came after the first of them, as far as features were kept (see ``keep``).
+        ``progress(done, total)`` hears of every entry; raising there calls it off.
+        """
+        if (label is None) == (seqs is None):
+            raise BadSetting("say what to forget: a label, or sequence numbers")
+        if label is not None:
+            self._classifier.labels.number(label)  # refuses an unknown one
+            self.flush()
+            seqs = forgetting.samples_of(self._directory, label)
+        found = list(dict.fromkeys(seqs or ()))
+        forgetting.forget_exactly(self._write_ahead, found, progress)
+        return len(found)
+
     def rename(self, label: Label, new: Label) -> None:
         """Give a class another label."""
-        self._number(label)
-        if check_label(new) in self._numbers:
+        self._classifier.labels.number(label)
+        if check_label(new) in self._classifier.labels:
             raise Taken(f"there is a class {new!r} already: merge them instead")
         self._write_ahead.change("rename", {"label": label, "new": new}, (label, new))
 
     def merge(self, label: Label, into: Label) -> int:
         """Two labels are one class: what is remembered of ``label`` becomes ``into``."""
-        self._number(label)
-        self._number(into)
+        self._classifier.labels.number(label)
+        self._classifier.labels.number(into)
         if label == into:
             raise BadSetting("a class cannot be merged into itself")
         moved: int = self._write_ahead.change("merge", {"label": label, "new": into}, (label, into))
@@ -244,25 +287,16 @@ class DurableClassifier(StreamClassifier):
         """Deferred learning of the methods that have it."""
         self._write_ahead.change("consolidate", {})
 
-    # ---- looking, closing -------------------------------------------------------------------
+    # ---- looking ----------------------------------------------------------------------------
 
     @property
     def taught(self) -> dict[Label, int]:
         """Label → how many samples of it were learned."""
         return self._state.taught
 
-    def spec(self) -> dict[str, Any]:
-        """What rebuilds this classifier, besides the tensors of its learner."""
-        return self._state.spec()
-
-    def twin(self) -> StreamClassifier:
-        """A classifier of the same settings that has learned nothing; it is not on disk."""
-        return begun.twin(self)
-
-    @property
-    def names(self) -> tuple[Label, ...]:
-        """The label of each number that the learner knows a class by, forgotten ones included."""
-        return tuple(self._names)
+    def report(self, *, most: int = 20) -> Report:
+        """Was it taught well? Suspects carry the sequence number that ``undo`` takes."""
+        return self._classifier.report(most=most, seq_of=self._state.index.find)
 
     @property
     def undoable(self) -> list[int]:
@@ -273,6 +307,16 @@ class DurableClassifier(StreamClassifier):
         """Sequence number → (label, JPEG) of the small pictures that were kept."""
         return {seq: (label, jpeg) for seq, label, jpeg in self._journal.images("thumbnail")}
 
+    def __repr__(self) -> str:
+        inner = repr(self._classifier).removeprefix("<StreamClassifier ")
+        return f"<{type(self).__name__} {str(self.path)!r}, {inner}"
+
+    # ---- closing ----------------------------------------------------------------------------
+
+    def spec(self) -> dict[str, Any]:
+        """What rebuilds this classifier, besides the tensors of its learner."""
+        return self._state.spec()
+
     def refresh(self) -> None:
         """Catch up with what a writer in another process has learned (readers only)."""
         version = self._journal.database.version()
@@ -282,11 +326,10 @@ class DurableClassifier(StreamClassifier):
 
     def close(self) -> None:
         """Checkpoint and release the directory. Not closing loses nothing, only time at opening
-        (with ``durable="batch"``: call ``flush`` or ``close``)."""
-        try:
-            self._write_ahead.close()
-        finally:
-            self._directory.close()
+        (with ``durable="batch"``: call ``flush`` or ``close``). If samples of a batch cannot be
+        made safe because the disk is full, it stays open: free some space and close it again."""
+        self._write_ahead.close()
+        self._directory.close()
 
     def __enter__(self) -> Self:
         return self
@@ -297,5 +340,5 @@ class DurableClassifier(StreamClassifier):
 
 def _png(image: object) -> bytes:
     file = io.BytesIO()
-    Image.fromarray(images.rgb(image)).save(file, "PNG")  # lossless: the same feature again
+    PIL.Image.fromarray(images.rgb(image)).save(file, "PNG")  # lossless: the same feature again
     return file.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 import filelock
 from torch import Tensor
 
-from verse import checkpoint
-from verse.durable.errors import JournalFull, Locked
-from verse.durable.journal import Journal
+from verse import checkpoint, paths
+from verse.durable.errors import JournalFull, JournalLost, Locked, NotWiped
+from verse.durable.journal import CHECKPOINT, Journal
 from verse.types import BadState
 
+WIPE_SECONDS = 2.0  # a reader at work holds the old log for a moment
 Start = tuple[int, str | None]
 """Where replaying begins: a position in the journal, and its checkpoint (None: from nothing)."""
 
@@ -35,14 +36,38 @@ class Directory:
 
     def __init__(self, path: Path, *, readonly: bool) -> None:
         self.path = path
+        self.closed = False
+        self.keep = 0  # entries that stay beyond the undo window, so that they can be forgotten
+        self.unwiped = False  # does a reader hinder the wiping?
         if readonly and not (path / "journal.sqlite").exists():
             raise BadState(f"there is no classifier in {path}")
-        self._lock = None if readonly else _locked(path)
+        self._lock = None if readonly else lock_directory(path)
         try:
+            if not readonly and not _holds_something(path / "journal.sqlite"):
+                self._refuse_remains(0)
             self.journal = Journal(path / "journal.sqlite", readonly=readonly)
         except BaseException:
             self._release()
             raise
+        if not readonly:
+            try:
+                self._refuse_remains(self.journal.last)
+            except BaseException:
+                self.close()
+                raise
+
+    def _refuse_remains(self, last: int) -> None:
+        """A sound checkpoint of later than the journal's end: the journal is not the one that
+        belongs to it, and beginning a new one would throw away what was learned."""
+        for file in self.path.glob("checkpoint-*.verse"):
+            if CHECKPOINT.fullmatch(file.name) and int(file.name[11:23]) > last:
+                with suppress(BadState):
+                    checkpoint.read(file)
+                    raise JournalLost(
+                        f"the journal of {self.path} is missing or older than {file.name}; nothing "
+                        "was changed: restore a backup, or go on from that checkpoint with "
+                        f"verse salvage {self.path}"
+                    )
 
     def starts(self, before: int | None = None) -> list[Start]:
         """Where replaying can begin (before an entry, if given), the shortest way first."""
@@ -54,7 +79,7 @@ class Directory:
     def load(self, position: int, file: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """(tensors, spec) of a checkpoint."""
         tensors, document = checkpoint.read(self.path / file)
-        if document["spec"]["position"] != position:
+        if document["spec"].get("position") != position:
             raise BadState(f"{file} is damaged: it does not belong to entry {position}")
         return tensors, document["spec"]
 
@@ -69,7 +94,7 @@ class Directory:
     ) -> None:
         """Write a checkpoint; keep what the latest ``window`` samples need to be undone.
 
-        With a window of 0 nothing older stays, in no file.
+        With a window of 0 nothing older stays; ``wipe`` removes it from the log, too.
         """
         self.journal.flush()
         base, keep = self._needed(position, window) if window else (position, [])
@@ -80,23 +105,27 @@ class Directory:
         except (OSError, JournalFull) as error:
             raise JournalFull(f"cannot write {file} ({error}): free some disk space") from error
         self.remove_old_files()
-        if not window:
-            self._wipe()
 
     def _needed(self, position: int, window: int) -> tuple[int, list[int]]:
-        """(where an undo begins, checkpoints to keep): the newest one behind the window, and the
-        one after it, which is the next to fall behind."""
+        """(where an undo begins, checkpoints to keep): the newest one behind the window, the one
+        after it, which is the next to fall behind, and the newest, for an undo of few samples."""
         positions = sorted(at for at, _ in self.starts())
-        behind = [at for at in positions if self.journal.samples_after(at) >= window]
-        base = behind[-1] if behind else positions[0]
-        return base, [base, *[at for at in positions if base < at < position][:1]]
+        behind = (at for at in reversed(positions) if self.journal.samples_after(at) >= window)
+        base = next(behind, positions[0])
+        base = min([base, *(at for at in positions if position - at <= self.keep)])
+        later = [at for at in positions if base < at < position]
+        more = _far_apart(base, later, position) if self.keep else []
+        return base, [base, *later[:1], *later[-1:], *more]
 
-    def _wipe(self) -> None:
-        for _ in range(100):  # a reader at work holds the old log for a moment
-            if self.journal.database.wipe_log():
-                return
-            time.sleep(0.05)
-        raise JournalFull("a reader holds on to the old log: close it, then open this again")
+    def wipe(self, seconds: float = 0) -> None:
+        """Cut the log, which may hold what was forgotten; wait so long for readers to end."""
+        self.unwiped, end = True, time.monotonic() + seconds
+        while not self.journal.database.wipe_log():
+            if time.monotonic() >= end:
+                raise NotWiped("a reader holds on to the old log: it is cut when that has ended")
+            time.sleep(0.02)
+        self.journal.wiped()
+        self.unwiped = False
 
     def remove_old_files(self) -> None:
         """Checkpoints that count no more, and what a killed process left half written."""
@@ -107,6 +136,7 @@ class Directory:
                     old.unlink()
 
     def close(self) -> None:
+        self.closed = True
         self.journal.close()
         self._release()
 
@@ -115,10 +145,24 @@ class Directory:
             self._lock.release()
 
 
-def _locked(path: Path) -> filelock.BaseFileLock:
+def _holds_something(file: Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
+
+
+def _far_apart(base: int, later: Sequence[int], position: int) -> list[int]:
+    """Eight of them at most, so that replaying never begins much too early."""
+    kept, latest = [], base
+    for at in later:
+        if at - latest >= (position - base) / 8:
+            kept.append(at)
+            latest = at
+    return kept
+
+
+def lock_directory(path: Path) -> filelock.BaseFileLock:
     if not path.exists():
-        path.mkdir(parents=True)
-        checkpoint.flush_folder(path.absolute().parent)
+        path.mkdir(parents=True, exist_ok=True)  # another process may begin it just now
+        paths.flush_folder(path.absolute().parent)
     lock = filelock.FileLock(path / "lock", thread_local=False)
     try:
         lock.acquire(timeout=0)

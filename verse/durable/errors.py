@@ -9,12 +9,24 @@ class JournalFull(VerseError):
     """The disk is full or failing: nothing was learned, everything before is safe."""
 
 
+class JournalLost(VerseError):
+    """There are checkpoints that the journal does not know: ``verse salvage`` goes on from them."""
+
+
+class NotWiped(JournalFull):
+    """Something is forgotten, but the files still hold it; the next opening wipes them."""
+
+
 class Locked(VerseError):
     """Another process has the directory open for writing."""
 
 
 class TooLate(BadSetting):
     """The sample is not among the latest ones, so it cannot be undone."""
+
+
+class KeyUsed(BadSetting):
+    """An idempotency key stands for another sample, or for one that was taken back."""
 
 
 class Taken(BadLabel):

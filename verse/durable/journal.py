@@ -10,20 +10,22 @@ missing (SQLite takes a damaged log for a shorter one).
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from verse.durable import image_rows
-from verse.durable.database import Database
+from verse.durable import journal_images, keys
+from verse.durable.database import Database, HighWaterMark
+from verse.durable.entry import Entry, Statement, as_row, checked, checksum, meta_row, struck
 from verse.durable.errors import damaged
-from verse.durable.mark import Mark
-from verse.durable.rows import Entry, Statement, as_row, checked, checksum, meta_row, short_key
+from verse.durable.keys import Key, short_key
 from verse.types import BadState
 
-KEYS_KEPT = 1_000_000  # idempotency keys outlive their entries, but not for ever
+CHECKPOINT = re.compile(r"checkpoint-\d{12}\.verse")  # what their files are called
+WIPE = "wipe"  # set while files still hold what was forgotten
 
 
 class Journal:
@@ -36,7 +38,7 @@ class Journal:
     >>> journal.add("learn", {"label": "mug"}, b"z", key="request 1")
     1
     >>> journal.flush()
-    >>> [entry.kind for entry in journal.since(0)], journal.seq_of("request 1")
+    >>> [entry.kind for entry in journal.since(0)], journal.key("request 1").seq
     (['learn'], 1)
     >>> journal.close()
     """
@@ -45,8 +47,8 @@ class Journal:
         self.path, self.readonly = path, readonly
         self._pending: list[Statement] = []
         self._pending_entries: dict[int, Entry] = {}
-        self._pending_keys: dict[bytes, int] = {}
-        self._mark = Mark(path.with_name("acknowledged"), readonly)
+        self._pending_keys: dict[bytes, Key] = {}
+        self._mark = HighWaterMark(path.with_name("acknowledged"), readonly)
         try:
             acknowledged = self._mark.read()  # before the entries: a writer may add meanwhile
             self.database = Database(path, readonly=readonly)
@@ -55,6 +57,7 @@ class Journal:
             raise
         try:
             self._verify(acknowledged)
+            self.database.upgrade()
             self._next = self._last_written() + 1
         except BaseException:
             self.close()
@@ -66,8 +69,9 @@ class Journal:
         last, newest = self._last_written(), self.database.one("SELECT max(seq) FROM entries")
         if acknowledged > last or (newest is not None and (newest[0] or 0) > last):
             raise damaged(f"it ends at entry {last}, but entry {acknowledged} was acknowledged")
-        for key, seq, crc in self.database.rows("SELECT key, seq, crc FROM keys"):
-            if not isinstance(key, bytes) or zlib.crc32(key, seq) != crc:
+        for key, seq, *more, crc in self.database.each("SELECT * FROM keys"):
+            expected = keys.key_crc(key, seq, *more) if more else zlib.crc32(key, seq)
+            if expected != crc:
                 raise damaged(f"the key of entry {seq}")
 
     def _last_written(self) -> int:
@@ -89,21 +93,21 @@ class Journal:
         z: bytes | None = None,
         *,
         key: str | None = None,
+        content: bytes | None = None,
         images: Mapping[str, bytes] | None = None,
     ) -> int:
-        """One more entry for the next ``flush``; returns its number."""
+        """One more entry for the next ``flush``; returns its number. ``content`` is the digest
+        that the key is bound to."""
         seq, self._next = self._next, self._next + 1
         entry = Entry(seq, kind, arguments, z, "kept")
         self._pending_entries[seq] = entry
         self._pending.append(("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", as_row(entry)))
         if key is not None:
             short = short_key(key)
-            self._pending_keys[short] = seq
-            self._pending.append(
-                ("INSERT INTO keys VALUES (?, ?, ?)", (short, seq, zlib.crc32(short, seq)))
-            )
+            self._pending_keys[short] = Key(seq, content, "kept")
+            self._pending.append(keys.insert(short, seq, content, arguments.get("label"), "kept"))
         if images:
-            self._pending += image_rows.keep(seq, arguments["label"], images)
+            self._pending += journal_images.keep(seq, arguments["label"], images)
         return seq
 
     @property
@@ -111,13 +115,19 @@ class Journal:
         """Entries that wait for the next ``flush``."""
         return len(self._pending_entries)
 
-    def relabel_images(self, label: Any, new: Any) -> None:
-        """With the next ``flush``: images of one label get another, or go if it is None."""
-        self._pending += image_rows.relabel(label, new)
+    def relabel(self, label: Any, new: Any) -> None:
+        """With the next ``flush``: images and keys of one label get another. If it is None, the
+        images go, the keys are those of forgotten samples, and the files must be wiped."""
+        self._pending += [*journal_images.relabel(label, new), keys.relabel(label, new)]
+        if new is None:
+            self._pending.append(meta_row(WIPE, True))
 
     def refuse(self, seq: int) -> None:
         """With the next ``flush``: the learner refused this entry, replaying skips it."""
-        self._pending += [self._fate(seq, "refused"), image_rows.drop(seq)]
+        for key, known in self._pending_keys.items():
+            if known.seq == seq:
+                self._pending_keys[key] = Key(seq, known.content, "refused")
+        self._pending += self._strike([seq], "refused")
 
     def flush(self) -> None:
         """Make everything pending durable by one disk flush; on failure it all stays pending."""
@@ -136,23 +146,54 @@ class Journal:
         self._pending = []
         self._pending_entries, self._pending_keys = {}, {}
 
-    def _fate(self, seq: int, fate: str) -> Statement:
-        before = self._pending_entries.get(seq) or self.entry(seq)
-        entry = Entry(seq, before.kind, before.arguments, before.z, fate)
-        if seq in self._pending_entries:
-            self._pending_entries[seq] = entry
-        return "UPDATE entries SET fate=?, checksum=? WHERE seq=?", (fate, as_row(entry)[-1], seq)
+    def _strike(self, seqs: Sequence[int], fate: str) -> Iterator[Statement]:
+        for seq in seqs:
+            yield struck(seq, fate)
+            yield journal_images.drop(seq)
+        yield from keys.set_fate(seqs, fate)
 
-    def undo(self, seq: int) -> None:
-        """Strike an entry out, with every checkpoint that contains it."""
+    def undo(self, seqs: Sequence[int]) -> None:
+        """Strike samples out, with every checkpoint that contains one of them.
+
+        That is an entry of its own: should the end of the log be lost, it is missed.
+        """
+        self._take_back("undo", seqs, "undone")
+
+    def forget(self, seqs: Sequence[int], void: Sequence[int], refused: Sequence[int]) -> None:
+        """The same for good: the files must be wiped. Without these samples the ``void`` entries
+        mean nothing, and the learner would have ``refused`` some."""
+        self._take_back("strike", seqs, "forgotten", void, refused)
+
+    def _take_back(
+        self,
+        kind: str,
+        seqs: Sequence[int],
+        fate: str,
+        void: Sequence[int] = (),
+        refused: Sequence[int] = (),
+    ) -> None:
         self.flush()
-        self.database.write(
-            [
-                self._fate(seq, "undone"),
-                image_rows.drop(seq),
-                ("DELETE FROM checkpoints WHERE position >= ?", (seq,)),
-            ]
-        )
+        try:
+            self.add(kind, {"seqs": list(seqs)})
+            self._pending += self._strike(seqs, fate)
+            self._pending += [struck(seq, fate) for seq in void]
+            self._pending += self._strike(refused, "refused")
+            self._pending.append(("DELETE FROM checkpoints WHERE position >= ?", (min(seqs),)))
+            if fate == "forgotten":
+                self._pending.append(meta_row(WIPE, True))
+            self.flush()
+        except BaseException:
+            self.discard()
+            raise
+
+    @property
+    def wipe_due(self) -> bool:
+        """Do files still hold what was forgotten?"""
+        return self.meta(WIPE) is not None
+
+    def wiped(self) -> None:
+        """They do no more."""
+        self.database.write([("DELETE FROM meta WHERE name=?", (WIPE,))])
 
     def record_checkpoint(
         self,
@@ -170,7 +211,7 @@ class Journal:
                 (f"DELETE FROM checkpoints WHERE position NOT IN ({kept})", ()),
                 ("INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", (position, file)),
                 ("DELETE FROM entries WHERE seq <= ?", (drop_through,)),
-                ("DELETE FROM keys WHERE seq <= ?", (position - KEYS_KEPT,)),
+                keys.prune(position),
                 *(meta_row(name, value) for name, value in (meta or {}).items()),
             ]
         )
@@ -232,19 +273,23 @@ class Journal:
 
     def images(self, kind: str) -> Iterator[tuple[int, Any, bytes]]:
         """Kept images in order of teaching: (seq, label, encoded image)."""
-        return image_rows.checked_images(kind, self.database.each(image_rows.READ, kind))
+        return journal_images.checked_images(kind, self.database.each(journal_images.READ, kind))
 
-    def seq_of(self, key: str) -> int | None:
-        """The entry that was written with this idempotency key."""
+    def key(self, key: str) -> Key | None:
+        """What is known of an idempotency key."""
         short = short_key(key)
         if short in self._pending_keys:
             return self._pending_keys[short]
-        row = self.database.one("SELECT seq FROM keys WHERE key=?", short)
-        return int(row[0]) if row else None
+        known = "NULL, 'kept'" if self.database.format == 1 else "content, fate"
+        row = self.database.one(f"SELECT seq, {known} FROM keys WHERE key=?", short)
+        return Key(*row) if row else None
 
     def checkpoints(self) -> list[tuple[int, str]]:
         """(position, file) of every valid checkpoint, newest first."""
         rows = self.database.rows("SELECT position, file FROM checkpoints ORDER BY position DESC")
+        for _, file in rows:
+            if not CHECKPOINT.fullmatch(str(file)):  # or it could name any file of the machine
+                raise damaged(f"a checkpoint called {file!r}")
         return [(int(position), str(file)) for position, file in rows]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a durable classifier learns at one go, and what became of it."""
+"""A sample to learn, and what became of it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from verse.durable.entry import checksum
+from verse.labels import check_label
 from verse.types import Label, Prediction
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One sample to learn: its feature and label, an idempotency key, pictures to keep with it.
+    """One sample to learn: its feature and label, an idempotency key, pictures to keep with it,
+    and the content that the key stands for (None: the feature).
+
+    An invalid label is refused here, and nowhere later.
 
     >>> import torch
     >>> Lesson(torch.ones(3), "mug", key="request 7").label
@@ -23,6 +28,14 @@ class Lesson:
     label: Label
     key: str | None = None
     images: Mapping[str, bytes] | None = None
+    content: bytes | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", check_label(self.label))
+
+    def digest(self, z: bytes) -> bytes:
+        """What its key is bound to: the label, and the content or else the feature."""
+        return checksum(self.label, z if self.content is None else self.content)
 
 
 @dataclass(frozen=True, slots=True)

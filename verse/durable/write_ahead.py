@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from verse.classifier import check_label
-from verse.durable.directory import Directory
+from verse.durable.directory import WIPE_SECONDS, Directory
 from verse.durable.errors import JournalFull, Repaired, TooLate
+from verse.durable.keys import Key
 from verse.durable.lesson import Lesson, Outcome
-from verse.durable.pace import Pace
-from verse.durable.recovery import recover
-from verse.durable.replay import Replayed
+from verse.durable.recovery import load_first, recover, replay
+from verse.durable.snapshots import Snapshot, Snapshots
+from verse.durable.state import State
+from verse.durable.timing import Timing
 from verse.kernels.interrupts import deferred_interrupt
 from verse.types import BadSetting, BadState, Label, Refused
 
@@ -31,12 +33,13 @@ class WriteAhead:
     """
 
     def __init__(
-        self, state: Replayed, directory: Directory, *, batches: bool, readonly: bool
+        self, state: State, directory: Directory, *, batches: bool, readonly: bool
     ) -> None:
         self.state, self.directory, self.journal = state, directory, directory.journal
         self.batches, self.readonly = batches, readonly
-        self.pace = Pace()
+        self.timing = Timing()
         self.recent: deque[int] = deque(maxlen=UNDO_WINDOW)  # samples that can be undone
+        self.snapshots = Snapshots()
         self._broken = ""
 
     def must_be_writable(self) -> None:
@@ -50,42 +53,55 @@ class WriteAhead:
     def learn(self, lessons: Sequence[Lesson], *, ask: bool) -> list[Outcome]:
         """Learn several samples in this order with one disk flush for all of them."""
         self.must_be_writable()
-        lessons = [Lesson(self._own(n.z), check_label(n.label), n.key, n.images) for n in lessons]
+        features = [self._own(lesson.z) for lesson in lessons]
         with deferred_interrupt():
-            written = [self._write(lesson) for lesson in lessons]
+            written = [self._write(n, z) for n, z in zip(lessons, features, strict=True)]
             if not self.batches:
                 self._flush_or_discard()
-            outcomes = [
-                self._learn_written(lesson, seq, ask) if new else Outcome(seq, repeated=True)
-                for lesson, (seq, new) in zip(lessons, written, strict=True)
-            ]
+            outcomes: list[Outcome] = []
+            errors: dict[int, Exception | None] = {}  # of this group
+            for lesson, z, (seq, known) in zip(lessons, features, written, strict=True):
+                if known is None:
+                    outcome = self._learn_written(z, lesson.label, seq, ask)
+                    errors[seq] = outcome.error
+                else:
+                    outcome = replace(known, error=known.error or errors.get(seq))
+                outcomes.append(outcome)
             self.after_group()
             return outcomes
 
-    def seq_of(self, key: str | None) -> int | None:
-        """The sequence number a key was learned under, or None."""
-        return self.journal.seq_of(key) if key is not None else None
+    def key(self, key: str | None) -> Key | None:
+        """What is known of an idempotency key."""
+        return self.journal.key(key) if key is not None else None
 
-    def _write(self, lesson: Lesson) -> tuple[int, bool]:
-        """(its number, is it new)."""
-        known = self.seq_of(lesson.key)
+    def _write(self, lesson: Lesson, z: Tensor) -> tuple[int, Outcome | None]:
+        """(its number, what became of it when its key came first)."""
+        raw = z.numpy().tobytes()
+        content = lesson.digest(raw)
+        known = self.key(lesson.key)
         if known is not None:
-            return known, False
-        arguments, raw = {"label": lesson.label}, lesson.z.numpy().tobytes()
-        return self.journal.add("learn", arguments, raw, key=lesson.key, images=lesson.images), True
+            return known.seq, Outcome(known.seq, repeated=True, error=known.problem(content))
+        arguments = {"label": lesson.label}
+        extras: dict[str, Any] = {"key": lesson.key, "content": content, "images": lesson.images}
+        return self.journal.add("learn", arguments, raw, **extras), None
 
-    def _learn_written(self, lesson: Lesson, seq: int, ask: bool) -> Outcome:
+    def _learn_written(self, z: Tensor, label: Label, seq: int, ask: bool) -> Outcome:
         guess, error = None, None
         try:
-            guess = self.state.classifier.predict_feature(lesson.z) if ask else None
-            self.state.learn(lesson.z, lesson.label)
-            self.pace.learned()
+            self._offer()
+            guess = self.state.classifier.predict_feature(z) if ask else None
+            self.state.learn(z, label, seq=seq)
+            self.timing.learned()
             self.recent.append(seq)
         except Exception as raised:
             error = raised
             self._refuse(seq, raised)
         self.state.position = seq
         return Outcome(seq, guess=guess, error=error)
+
+    def _offer(self) -> None:
+        if not self.readonly:
+            self.snapshots.offer(self.state)
 
     def _own(self, z: Tensor) -> Tensor:
         """The feature as the journal keeps it; what could never be learned stops here."""
@@ -122,7 +138,7 @@ class WriteAhead:
         with deferred_interrupt():
             seq = self.journal.add(kind, arguments)
             if relabel is not None:
-                self.journal.relabel_images(*relabel)
+                self.journal.relabel(*relabel)
             self._flush_or_discard()
             try:
                 result = self.state.apply(kind, arguments)
@@ -134,22 +150,67 @@ class WriteAhead:
             self.state.position = seq
             return result
 
-    def undo(self, seq: int | None) -> Label:
-        """Take back one of the latest samples (None: the last)."""
+    def undo(self, seqs: Sequence[int]) -> list[Label]:
+        """Take back some of the latest samples, all or none; their labels."""
         self.must_be_writable()
         self.flush()
-        if seq is None and self.recent:
-            seq = self.recent[-1]
-        if seq is None or seq not in self.recent:
+        late = sorted(set(seqs) - set(self.recent))
+        if late or not seqs:
+            which = f"sample {late[0]} cannot" if late else "nothing can"
             raise TooLate(
-                f"sample {seq} cannot be undone: it is not among the last {UNDO_WINDOW}, was "
-                "undone already, or a class was forgotten since"
+                f"{which} be undone: it is not among the last {UNDO_WINDOW}, was undone already, "
+                "or a class was forgotten since"
             )
-        label: Label = self.journal.entry(seq).arguments["label"]
+        labels: list[Label] = [self.journal.entry(seq).arguments["label"] for seq in seqs]
         with deferred_interrupt():
-            self.journal.undo(seq)
-            self.recover(seq)
-        return label
+            before = Snapshot.of(self.state)
+            try:
+                self._replay_without(set(seqs))
+                self.journal.undo(sorted(seqs))
+            except BaseException as error:
+                self._go_back(before, error)
+                raise
+            self.look_up()
+        return labels
+
+    def _replay_without(self, seqs: Set[int]) -> None:
+        """The state as if these samples had never come."""
+        snapshot, starts = self.snapshots.before(min(seqs)), self.directory.starts(min(seqs))
+        with self.journal.reading():
+            if snapshot is not None and (not starts or snapshot.position >= starts[0][0]):
+                snapshot.put_back(self.state)
+                start = snapshot.position
+            else:
+                start, _ = load_first(self.state, self.directory, starts)
+            self.snapshots.drop_from(min(seqs))
+            replay(self.state, self.journal, start, self._offer, without=seqs)
+
+    def _go_back(self, before: Snapshot, reason: BaseException) -> None:
+        """A change failed and nothing was written: the state is to be that of before."""
+        self.snapshots.clear()
+        try:
+            before.put_back(self.state)
+        except BaseException as error:
+            self._broken = f"a change failed ({reason}), and so did going back ({error})"
+
+    def become(self, other: State, since: int) -> None:
+        """The journal was changed from an entry on: take over the state that it describes now."""
+        self.snapshots.drop_from(since)
+        try:
+            self.state.restore(other.classifier.state(), other.spec())
+        except BaseException as error:
+            self._broken = f"a change is written, but not done ({error})"
+            raise
+        self.look_up()
+
+    def look_up(self) -> None:
+        """What the journal says of the newest checkpoint, and which samples can be undone."""
+        self.state.position = self.journal.last
+        checkpoints = self.journal.checkpoints()
+        saved = checkpoints[0][0] if checkpoints else 0
+        self.timing.loaded(saved)
+        self.timing.learned(self.journal.samples_after(saved))
+        self.recent = deque(self.journal.latest_samples(UNDO_WINDOW), UNDO_WINDOW)
 
     # ---- safety -----------------------------------------------------------------------------
 
@@ -162,7 +223,7 @@ class WriteAhead:
                 f"{error.__cause__}: the latest samples are learned, but not yet safe; free some "
                 "disk space and flush again"
             ) from error
-        self.pace.flushed()
+        self.timing.flushed()
 
     def _flush_or_discard(self) -> None:
         try:
@@ -172,40 +233,62 @@ class WriteAhead:
             raise
 
     def after_group(self) -> None:
-        """Flush a due batch; write a due checkpoint."""
-        if self.batches and self.pace.flush_due(self.journal.pending):
+        """Flush a due batch; write a due checkpoint; wipe what a reader hindered before."""
+        if self.directory.unwiped:
+            with suppress(JournalFull):
+                self.directory.wipe()
+        if self.batches and self.timing.flush_due(self.journal.pending):
             self.flush()
-        if self.pace.checkpoint_due(self.state.position):
+        if self.timing.checkpoint_due(self.state.position):
             with suppress(JournalFull):  # the journal holds everything: try again later
                 self.save(window=UNDO_WINDOW)
 
     def save(self, *, window: int, meta: Mapping[str, Any] | None = None) -> None:
         """A checkpoint, after which the latest ``window`` samples can still be undone."""
         state = self.state
-        with self.pace.saving(state.position):
-            tensors = state.classifier.learner.state()
+        with self.timing.saving(state.position):
+            tensors = state.classifier.state()
             self.directory.save(state.position, tensors, state.spec(), window=window, meta=meta)
         if not window:
             self.recent.clear()
+            self.snapshots.clear()
+            self.directory.wipe(WIPE_SECONDS)
 
-    def recover(self, before: int | None = None) -> None:
-        """Bring the state to the end of the journal from a checkpoint (before an entry)."""
+    def recover(self) -> None:
+        """Bring the state to the end of the journal from a checkpoint."""
+        self.snapshots.clear()
         found = recover(
-            self.state, self.directory, window=UNDO_WINDOW, readonly=self.readonly, before=before
+            self.state,
+            self.directory,
+            window=UNDO_WINDOW,
+            readonly=self.readonly,
+            offer=self._offer,
         )
-        self.pace.loaded(found.start)
-        self.pace.learned(found.learned)
+        self.timing.loaded(found.start)
+        self.timing.learned(found.learned)
         self.recent = deque(found.recent, UNDO_WINDOW)
+        if found.refused and not self.readonly:  # killed before that was written down
+            for seq in found.refused:
+                self.journal.refuse(seq)
+            self._flush_or_discard()
         if found.problem is not None:
             told = f"{found.problem}; repaired from the journal"
             warnings.warn(told, Repaired, stacklevel=5)
-            self.pace.loaded(-1)  # closing writes a sound one
+            self.timing.loaded(-1)  # closing writes a sound one
+
+    def finish_forgetting(self) -> None:
+        """Wipe the files, if they still hold something that was forgotten."""
+        if self.journal.contains("forget"):
+            self.save(window=0)
+        elif self.journal.wipe_due:
+            self.directory.wipe()
 
     def close(self) -> None:
         """Flush, and write a checkpoint of what no checkpoint holds."""
-        if self.readonly or self._broken:
+        if self.readonly or self._broken or self.directory.closed:
             return
         self.flush()
-        if self.state.position > self.pace.saved:
-            with suppress(JournalFull):
+        with suppress(JournalFull):
+            if self.state.position > self.timing.saved:
                 self.save(window=UNDO_WINDOW)
+            self.finish_forgetting()

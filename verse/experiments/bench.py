@@ -13,6 +13,7 @@ import torch
 from verse.evaluate import Learned
 from verse.experiments.engine import Report, Task
 from verse.experiments.execute import execute, in_order
+from verse.experiments.line import Entry, encode
 from verse.experiments.offline import bounds
 from verse.experiments.partial import CannotResume
 from verse.experiments.prepare import Prepared, Stage, Watch, key, prepare
@@ -37,18 +38,18 @@ class Bench:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default", UserWarning)
             try:
-                document = None
+                entry = None
                 if task.kind == "features":
                     self.ready(Run.load(task.records[0]), watching(task, send))
                 elif task.kind == "offline":
                     self._offline(task, watching(task, send))
                 else:
-                    document = self._run(task, send)
+                    entry = self._run(task, send)
             except Exception:
                 send(Report(task.id, "failed", traceback.format_exc()))
                 return
         notes = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-        send(Report(task.id, "done", document=document, notes=notes))
+        send(Report(task.id, "done", entry=entry, notes=notes))
 
     def ready(self, run: Run, watch: Watch) -> Prepared:
         """What the run shares with others; the latest is kept, as tasks come grouped."""
@@ -64,7 +65,7 @@ class Bench:
             ready = self.ready(run, watch)
             bounds(ready, in_order(run, ready)[1], run, watch)
 
-    def _run(self, task: Task, send: Send) -> dict[str, object]:
+    def _run(self, task: Task, send: Send) -> Entry:
         run = Run.load(task.records[0])
         ready = self.ready(run, watching(task, send))
 
@@ -84,7 +85,7 @@ class Bench:
             note = f"{run.name} starts from the beginning, its checkpoint does not fit"
             warnings.warn(f"{note}: {problem.reason}", stacklevel=2)
             finished = result(resume=False)
-        return {"name": run.name} | finished.document()
+        return encode(finished)
 
 
 def watching(task: Task, send: Send, frames: int = 0) -> Watch:

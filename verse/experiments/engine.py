@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from verse.experiments.line import Entry
+
 
 @dataclass(frozen=True)
 class Task:
@@ -26,7 +28,7 @@ class Task:
 class Report:
     """What an engine says about a task.
 
-    ``kind`` is "progress" (``text``, ``share`` of it done), "done" (``document``: of a run its
+    ``kind`` is "progress" (``text``, ``share`` of it done), "done" (``entry``: of a run its
     result), "failed" (``text``: the traceback), or "lost" (the worker died; ``text``: how).
     """
 
@@ -34,7 +36,7 @@ class Report:
     kind: str
     text: str = ""
     share: float = 0.0
-    document: dict[str, Any] | None = None
+    entry: Entry | None = None
     notes: tuple[str, ...] = field(default=())
 
 

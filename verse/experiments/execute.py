@@ -10,13 +10,13 @@ import torch
 
 from verse import __version__, checkpoint, learners, memory, streams
 from verse.evaluate import Finished, Samples, SoFar, Tested, stream
-from verse.experiments.capacity import budget
 from verse.experiments.offline import bounds
 from verse.experiments.partial import Partial
 from verse.experiments.prepare import Prepared, Stage, Watch, nothing, prepare
 from verse.experiments.result import Result, curve
 from verse.experiments.run import Run
 from verse.learners.base import Learner
+from verse.memory.budget import budget
 from verse.realtime import Camera
 from verse.streams import Schedule
 
@@ -34,6 +34,7 @@ def execute(
     cache: bool = True,
     strict: bool = False,
     threads: int | None = None,
+    device: str = "cpu",
     checkpoint_file: Path | None = None,
     resume: bool = False,
     save_seconds: float = SAVE_SECONDS,
@@ -51,7 +52,7 @@ def execute(
         torch.set_num_threads(threads)
     began = time.perf_counter()
     ready = prepared or prepare(
-        run, root=root, cache=cache, strict=strict, threads=threads, watch=watch
+        run, root=root, cache=cache, strict=strict, threads=threads, device=device, watch=watch
     )
     train, schedule = in_order(run, ready)
     learner = build_learner(run, ready, len(train)) if learner is None else learner
@@ -92,7 +93,9 @@ def in_order(run: Run, ready: Prepared) -> tuple[Samples, Schedule]:
 
 def build_learner(run: Run, ready: Prepared, stream_length: int) -> Learner:
     """The run's learner with its memory, before the first frame."""
-    store = memory.get(run.memory)(**budget(run.capacity, stream_length), seed=run.seed)
+    store = memory.get(run.memory)(
+        **budget(run.capacity, stream_length=stream_length), seed=run.seed
+    )
     return learners.build(run.learner, ready.backbone.F, store, seed=run.seed, **run.settings)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from filelock import FileLock
 
 from verse.experiments.engine import Engine, Report, Task
 from verse.experiments.prepare import key
@@ -22,6 +26,7 @@ class Outcome:
 
     done: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    elsewhere: list[str] = field(default_factory=list)  # done by other grids meanwhile
     notes: list[str] = field(default_factory=list)
 
 
@@ -76,29 +81,41 @@ def drive(tasks: Sequence[Task], engine: Engine, store: Store, watch: Watch) -> 
     """Do all tasks; what fails is kept for the end and the rest goes on.
 
     A run's result is stored here and nowhere else, so that none is lost or doubled. A task whose
-    worker died is tried again from its checkpoint.
+    worker died is tried again from its checkpoint. Other grids may fill the same store: a run that
+    one of them works on is left to it, and looked after again at the end.
     """
     by_id = {task.id: task for task in tasks}
     waiting = list(tasks)
-    running: set[str] = set()
+    running: dict[str, FileLock | None] = {}
     ended: set[str] = set()
     attempts: Counter[str] = Counter()
     outcome = Outcome()
     try:
         while waiting or running:
             # a cluster that has lost a machine has less than no room
-            while engine.free > 0 and (task := _next(waiting, ended, by_id)) is not None:
+            for task in _ready(waiting, ended, by_id):
+                if engine.free <= 0:
+                    break
+                claim = store.claim(task.id) if task.kind == "run" else None
+                if task.kind == "run" and claim is None:
+                    continue  # another grid has it
                 waiting.remove(task)
+                if task.kind == "run" and store.has(Run.load(task.records[0])):
+                    outcome.elsewhere.append(task.id)
+                    _let_go(claim, done=True)
+                    continue
                 attempts[task.id] += 1
-                running.add(task.id)
+                running[task.id] = claim
                 engine.submit(task)
+            if not running:
+                time.sleep(WAIT_SECONDS)
             for report in engine.wait(WAIT_SECONDS):
                 if report.task not in running:  # a second answer to a task that was given again
                     continue
                 task = by_id[report.task]
                 if report.kind == "done":
-                    if report.document is not None:
-                        store.save(report.document)
+                    if report.entry is not None:
+                        store.add(report.entry)
                         outcome.done.append(task.id)
                         store.partial(task.id).unlink(missing_ok=True)
                     outcome.notes += [n for n in report.notes if n not in outcome.notes]
@@ -110,16 +127,25 @@ def drive(tasks: Sequence[Task], engine: Engine, store: Store, watch: Watch) -> 
                     outcome.failed[task.id] = report.text
                     ended.add(task.id)
                 if report.kind != "progress":
-                    running.discard(task.id)
+                    _let_go(running.pop(task.id), done=report.kind == "done")
                 watch(task, report)
     finally:
         engine.stop()
+        for claim in running.values():
+            _let_go(claim, done=False)
     return outcome
 
 
-def _next(waiting: Sequence[Task], ended: set[str], all_: Mapping[str, Task]) -> Task | None:
-    """The first task that need not wait; a task that failed holds nobody up."""
-    for task in waiting:
+def _let_go(claim: FileLock | None, *, done: bool) -> None:
+    """Give a run back. The file of one that is done is of no use: who locks it looks first."""
+    if claim is not None:
+        if done:
+            Path(claim.lock_file).unlink(missing_ok=True)
+        claim.release()
+
+
+def _ready(waiting: Sequence[Task], ended: set[str], all_: Mapping[str, Task]) -> Iterator[Task]:
+    """The tasks that need not wait; a task that failed holds nobody up."""
+    for task in list(waiting):
         if all(before in ended or before not in all_ for before in task.after):
-            return task
-    return None
+            yield task

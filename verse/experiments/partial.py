@@ -23,7 +23,7 @@ class CannotResume(BadState):
     def __init__(self, file: Path, reason: str) -> None:
         self.reason = reason
         super().__init__(
-            f"cannot go on from {file}: {reason}. To start again, leave out --resume (in Python: "
+            f"cannot go on from {file}: {reason}. To start again, give --fresh (in Python: "
             "resume=False) or delete that file"
         )
 

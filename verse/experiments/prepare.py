@@ -30,8 +30,20 @@ class Stage:
     total: int
 
 
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """The data set is there; its features come next.
+
+    >>> from verse.datasets.tabletop import load
+    >>> len(Opened(load(frames=1, size=16, cache=False)).dataset.classes)
+    12
+    """
+
+    dataset: Dataset
+
+
 Watch = Callable[[object], None]
-"""Called with every event: a Stage, or what ``evaluate.stream`` yields."""
+"""Called with every event: a Stage, an Opened, or what ``evaluate.stream`` yields."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +84,8 @@ def key(run: Run) -> tuple[object, ...]:
     )
 
 
-def prepare(
-    run: Run,
-    *,
-    root: str | Path | None = None,
-    cache: bool = True,
-    strict: bool = False,
-    threads: int | None = None,
-    watch: Watch = nothing,
-) -> Prepared:
-    """Load the data set and the backbone, and compute the features that are not on disk."""
+def load_data(run: Run, *, root: str | Path | None = None, watch: Watch = nothing) -> Dataset:
+    """The data set of a run, split and thinned as it says."""
     watch(Stage("data set", 0, 0))
     dataset = datasets.load(
         run.dataset,
@@ -94,8 +98,24 @@ def prepare(
     )
     if not len(dataset.test):
         raise BadData(f"{dataset.name} has no test frames; hold some out (--holdout)")
+    return dataset
+
+
+def prepare(
+    run: Run,
+    *,
+    root: str | Path | None = None,
+    cache: bool = True,
+    strict: bool = False,
+    threads: int | None = None,
+    device: str = "cpu",
+    watch: Watch = nothing,
+) -> Prepared:
+    """Load the data set and the backbone, and compute the features that are not on disk."""
+    dataset = load_data(run, root=root, watch=watch)
+    watch(Opened(dataset))
     watch(Stage("backbone", 0, 1))
-    backbone = _backbone(run, threads)
+    backbone = build_backbone(run, threads, device)
     watch(Stage("backbone", 1, 1))
     sides = []
     for name, frames in (("training", dataset.train), ("test", dataset.test)):
@@ -129,16 +149,18 @@ def _samples(features: Features) -> Samples:
     return Samples(features, features.frames.labels, features.frames.videos)
 
 
-def _backbone(run: Run, threads: int | None) -> Backbone:
+def build_backbone(run: Run, threads: int | None, device: str) -> Backbone:
     """By name, or a dotted path to a function with the keywords at, precision and batchnorm."""
-    if "." not in run.backbone:
+    if backbones.exists(run.backbone):
+        at = backbones.first_default_at(run.backbone) if run.at is None else run.at
         return backbones.build(
             run.backbone,
-            at=run.at,
+            at=at,
             weights=run.weights,
             precision=run.precision,
             batchnorm=run.batchnorm,
             threads=threads,
+            device=device,
         )
     module, _, function = run.backbone.rpartition(".")
     try:

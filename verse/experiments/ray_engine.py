@@ -1,8 +1,9 @@
 """Workers on the machines of a Ray cluster (the extra ``ray``).
 
-Every machine has verse installed and the data sets where its own environment says; features are
-computed once on each, Offline once in all: what one machine trained travels to the others. Results
-come back to the caller, who alone writes the store. A task whose machine dies is reported lost.
+Every machine has verse installed and the data sets where its own environment says. Features and
+Offline are computed once in all, as tasks of their own: what one machine made travels to the others
+that need it. Results come back to the caller, who alone writes the store. A task whose machine dies
+is reported lost.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from verse.backbones.weights import cache_directory
-from verse.checkpoint import write_atomic
+from filelock import FileLock
+
 from verse.experiments.bench import Bench
 from verse.experiments.engine import Report, Task
 from verse.experiments.execute import in_order
 from verse.experiments.offline import files
-from verse.experiments.prepare import nothing
+from verse.experiments.prepare import build_backbone, load_data, nothing
 from verse.experiments.run import Run
+from verse.features import Features
+from verse.features.carry import Packed, pack, unpack
+from verse.paths import cache_directory, write_atomic
 from verse.types import BadSetting, MissingExtra
 
 STOP_SECONDS = 20.0
@@ -40,7 +45,10 @@ class RayEngine:
         self._ours = not ray.is_initialized()
         if self._ours:
             try:
-                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+                own: dict[str, Any] = {}
+                if address is None:  # a cluster of our own listens to nobody else
+                    own = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
             except ConnectionError as error:
                 raise BadSetting(f"no Ray cluster at {address}: {error}") from error
         self._jobs, self._root = jobs, root
@@ -48,6 +56,7 @@ class RayEngine:
         self._work = ray.remote(num_cpus=1, max_retries=0)(work)
         self._running: dict[Any, Task] = {}
         self._bounds: dict[str, Any] = {}
+        self._features: dict[str, Any] = {}
         self._new: list[Report] = []
 
     @property
@@ -64,7 +73,9 @@ class RayEngine:
     def submit(self, task: Task) -> None:
         """Let the cluster place the task; the bounds it needs go with it."""
         bounds = [self._bounds[name] for name in sorted(task.after) if name in self._bounds]
-        self._running[self._work.remote(task, self._root, *bounds)] = task
+        # by name, so that only a machine that lacks them fetches them
+        features = {name: self._features[name] for name in task.after if name in self._features}
+        self._running[self._work.remote(task, self._root, features, *bounds)] = task
         self._new.append(Report(task.id, "progress", "on the cluster"))
 
     def wait(self, seconds: float) -> Sequence[Report]:
@@ -76,12 +87,13 @@ class RayEngine:
         for reference in ended:
             task = self._running.pop(reference)
             try:
-                report, bounds = self._ray.get(reference)
+                report, made = self._ray.get(reference)
             except self._ray.exceptions.RayError as error:
                 reports.append(Report(task.id, "lost", f"{type(error).__name__}: {error}"))
                 continue
-            if bounds:  # kept here, where no lost machine can take them along
-                self._bounds[task.id] = self._ray.put(bounds)
+            if made:  # kept here, where no lost machine can take it along
+                kept = self._features if task.kind == "features" else self._bounds
+                kept[task.id] = self._ray.put(made)
             reports.append(report)
         return reports
 
@@ -100,20 +112,57 @@ class RayEngine:
 _benches: dict[str | None, Bench] = {}  # of this worker process, which Ray uses again
 
 
-def work(task: Task, root: str | None, *bounds: Bounds) -> tuple[Report, Bounds]:
-    """On a worker: the report of the task and, of Offline, what it has trained."""
+def work(
+    task: Task, root: str | None, features: dict[str, Any], *bounds: Bounds
+) -> tuple[Report, Bounds | list[Packed]]:
+    """On a worker: the report of the task and what it has made for others."""
     bench = _benches.setdefault(root, Bench(root))
     for name, content in (item for part in bounds for item in part.items()):
         path = cache_directory() / "offline" / name
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(path, content)
+    for name, reference in features.items():
+        _take(name, reference, Run.load(task.records[0]), root)
     file = cache_directory() / "partial" / f"{task.id}.checkpoint"
     reports: list[Report] = []
     bench.do(replace(task, checkpoint=str(file)), reports.append)
     if reports[-1].kind == "done":
         file.unlink(missing_ok=True)
+        if task.kind == "features":
+            return reports[-1], _computed(bench, task)
     return reports[-1], _trained(bench, task) if task.kind == "offline" else {}
+
+
+def _mark(name: str) -> Path:
+    """Says that this machine has the features of a task."""
+    return cache_directory() / "carried" / name.replace(" ", "-")
+
+
+def _take(name: str, reference: Any, run: Run, root: str | None) -> None:
+    """Fetch features that another machine computed, once for each machine."""
+    import ray
+
+    mark = _mark(name)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(mark.with_suffix(".lock")):
+        if not mark.exists():
+            dataset, backbone = load_data(run, root=root), build_backbone(run, 1, "cpu")
+            for packed, frames in zip(ray.get(reference), (dataset.train, dataset.test),
+                                      strict=True):  # fmt: skip
+                unpack(packed, frames, backbone, run.features)
+            mark.touch()
+
+
+def _computed(bench: Bench, task: Task) -> list[Packed]:
+    run = Run.load(task.records[0])
+    ready = bench.ready(run, nothing)
+    mark = _mark(task.id)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    sides = (ready.train.z, ready.test.z)
+    return [pack(side, ready.backbone, run.features) for side in sides
+            if isinstance(side, Features)]  # fmt: skip
 
 
 def _trained(bench: Bench, task: Task) -> Bounds:

@@ -22,7 +22,6 @@ A learner's table may also have axes of its own (orders, seeds, …) and any fie
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 import tomllib
@@ -33,6 +32,7 @@ from typing import Any
 
 from verse import learners
 from verse.experiments.run import Run
+from verse.suggestions import suggest
 from verse.types import BadSetting
 
 AXES = {
@@ -165,13 +165,11 @@ def _tuned(given: Any) -> dict[str, Table]:
     if not isinstance(given, dict) or not all(isinstance(v, dict) for v in given.values()):
         raise BadSetting("tuned is a table: learner = {setting = value}")
     for name in given:
-        learners.get(name)  # an unknown learner is an error
+        learners.trust(name)  # an unknown learner is an error
     return given
 
 
 def _known(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
     for key in table:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
-            raise BadSetting(f"{what} has no {key!r}, {hint}")
+            raise BadSetting(f"{what} has no {key!r}, {suggest(key, known)}")

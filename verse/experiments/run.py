@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -11,14 +10,20 @@ from types import MappingProxyType
 from typing import Any
 
 from verse import backbones, memory, streams
-from verse.backbones.plastic import BATCHNORMS
 from verse.backbones.precision import CHOICES
-from verse.experiments.capacity import budget
-from verse.experiments.settings import bind, defaults
+from verse.configuration import DEFAULT_BACKBONE, DEFAULT_LEARNER
 from verse.features import DTYPES
+from verse.learners import REMOVED, bind, defaults, trust
+from verse.memory.budget import budget
+from verse.network.plastic import BATCHNORMS
+from verse.suggestions import suggest
 from verse.types import BadSetting
 
 VERSION = 1  # of the record: a change of meaning is a new number, and so new identities
+FIRST_SPLITS = {"efficientnet-lite0": "head", "resnet18": "layer4.1"}
+"""What a backbone's split was where none was named, in the first version of the record."""
+LATER: dict[str, Any] = {}
+"""Fields that the first version did not have, with their defaults."""
 
 # The paper's choice; it holds for every method with a memory.
 _RULES = {
@@ -41,7 +46,7 @@ class Run:
     """
 
     dataset: str
-    learner: str = "verse"
+    learner: str = DEFAULT_LEARNER
     order: str = "class-instance"
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -51,8 +56,10 @@ class Run:
     """Every n-th frame of each video, training and test."""
     validation: str | None = None
     """A split rule that takes validation videos out of training; test frames are not touched."""
-    backbone: str = "efficientnet-lite0"
-    at: str | None = None
+    backbone: str = DEFAULT_BACKBONE
+    at: str | None = ""
+    """Where F begins; left out: the grid, or what a backbone of your own decides. None ("none" in
+    a recipe) is what runs recorded before there was a grid mean: head, or layer4.1 of resnet18."""
     weights: str | None = None
     features: str = "float32"
     precision: str = "float32"
@@ -71,16 +78,19 @@ class Run:
 
     def __post_init__(self) -> None:
         streams.order(self.order, [], [], [], self.seed)  # refuses unknown orders and bad seeds
-        budget(self.capacity, 1)
+        budget(self.capacity, stream_length=1)
         _set(self, "memory", self.memory or _RULES[self.order])
         memory.get(self.memory)
+        if self.learner not in REMOVED:  # those of published results are read only
+            trust(self.learner)
         _set(self, "settings", MappingProxyType(bind(self.learner, self.settings)))
         _set(self, "options", MappingProxyType(dict(sorted(self.options.items()))))
         _one_of("precision", self.precision, CHOICES)
         _one_of("batchnorm", self.batchnorm, BATCHNORMS)
         _one_of("features", self.features, tuple(DTYPES))
-        if "." not in self.backbone:  # else the dotted path of a function
-            _one_of("backbone", self.backbone, backbones.names())
+        if not backbones.exists(self.backbone) and "." not in self.backbone:  # a dotted path
+            _one_of("backbone", self.backbone, tuple(backbones.describe()))
+        _set(self, "at", self._at())
         for name, least in (("thin", 1), ("every", 1), ("steps", 1), ("queue", 0)):
             if getattr(self, name) < least:
                 raise BadSetting(f"{name} is a whole number from {least}")
@@ -88,6 +98,11 @@ class Run:
             raise BadSetting(f"fps is a number above 0, not {self.fps}")
         if self.step_seconds is not None and not 0 <= self.step_seconds < float("inf"):
             raise BadSetting(f"step_seconds is a number from 0, not {self.step_seconds}")
+
+    def _at(self) -> str | None:
+        if self.at == "":
+            return "grid" if backbones.exists(self.backbone) else None
+        return None if self.at == "none" else self.at
 
     def document(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -104,10 +119,25 @@ class Run:
         known = [f.name for f in fields(cls)]
         for key in document:
             if key not in known:
-                near = difflib.get_close_matches(key, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(known)}"
-                raise BadSetting(f"a run has no {key!r}, {hint}")
+                raise BadSetting(f"a run has no {key!r}, {suggest(key, known)}")
         return cls(**document)
+
+    @classmethod
+    def recorded(cls, document: Mapping[str, Any]) -> Run:
+        """From a result: taken as it is. A file must not choose code, so nothing is looked up."""
+        run = object.__new__(cls)
+        for name in (f.name for f in fields(cls)):
+            value = document[name]
+            _set(run, name, MappingProxyType(dict(value)) if isinstance(value, Mapping) else value)
+        for name in ("dataset", "learner", "order", "backbone", "memory", "capacity"):
+            if not isinstance(document[name], str):
+                raise BadSetting(f"{name} is text, not {document[name]!r}")
+        return run
+
+    @property
+    def own_memory(self) -> str:
+        """The memory's rule where it is not the paper's choice for the ordering."""
+        return "" if self.memory == _RULES.get(self.order) else self.memory
 
     @property
     def id(self) -> str:
@@ -115,9 +145,9 @@ class Run:
 
         So naming a default makes no other run, and a run of other defaults is not this one.
         """
-        record = self.document() | {"settings": defaults(self.learner) | dict(self.settings)}
-        text = json.dumps({"version": VERSION} | record, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return identity(
+            self.document() | {"settings": defaults(self.learner) | dict(self.settings)}
+        )
 
     @property
     def name(self) -> str:
@@ -126,11 +156,27 @@ class Run:
         return f"{data}-{self.learner}-{self.order}-{self.seed}-{self.id[:8]}"
 
 
+def identity(document: Mapping[str, Any]) -> str:
+    """16 hexadecimal digits over a record that has all settings.
+
+    The split that used to be the default is hashed as if it were not named, and a field that the
+    first version did not have only where it is not its default: so older runs stay the same runs.
+    """
+    record = {k: v for k, v in document.items() if k not in LATER or v != LATER[k]}
+    if record["at"] == FIRST_SPLITS.get(record["backbone"]):
+        record["at"] = None
+    return hashed(record)
+
+
+def hashed(record: Mapping[str, Any]) -> str:
+    """16 hexadecimal digits over a record as it stands."""
+    text = json.dumps({"version": VERSION, **record}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def _one_of(what: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        near = difflib.get_close_matches(value, choices, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(choices)}"
-        raise BadSetting(f"{what} {value!r}: {hint}")
+        raise BadSetting(f"{what} {value!r}: {suggest(value, choices)}")
 
 
 def _set(run: Run, name: str, value: object) -> None:

@@ -1,5 +1,8 @@
 """Frame → z: G once per frame, kept on disk under the identity of the frame and of G.
 
+Here goes how features are computed, stored on disk, found and carried to other machines. What
+makes a feature (``verse.backbones``) or uses it does not.
+
 Subsets (another split, every n-th frame) find what is there, and a changed file is computed anew,
 because frames are found one by one. Several processes may compute together: each takes missing
 chunks at random and looks again before the next.
@@ -10,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,13 +25,12 @@ import torch
 from torch import Tensor
 
 from verse.backbones.base import Backbone, Extractor
-from verse.backbones.weights import cache_directory
-from verse.checkpoint import write_atomic
 from verse.datasets.base import DataWarning, Frames
 from verse.features.store import DTYPES, KEY_BYTES, Store
+from verse.paths import cache_directory, write_atomic
 from verse.types import BadData, BadImage, BadSetting
 
-__all__ = ["DTYPES", "Features", "Progress", "Store"]
+__all__ = ["DTYPES", "Features", "Progress", "Store", "frame_digest", "store_folder"]
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -81,8 +84,8 @@ class Features:
         bad: dict[int, str] = {}
         note = _refuse if strict else bad.__setitem__
         if cache:
-            store = Store(_store_folder(folder, backbone, dtype), backbone.G.z_shape, dtype)
-            keys = [_digest(frames.key(i)) for i in range(len(frames))]
+            store = Store(store_folder(folder, backbone, dtype), backbone.G.z_shape, dtype)
+            keys = [frame_digest(frames.key(i)) for i in range(len(frames))]
             _fill(store, frames, keys, backbone.G, note, progress)
             place = store.places(keys)
             good = [i for i, key in enumerate(keys) if key in place]
@@ -101,11 +104,13 @@ class Features:
         return self._read(np.asarray(index, dtype=np.int64))
 
 
-def _digest(key: str) -> bytes:
+def frame_digest(key: str) -> bytes:
+    """A frame's identity, as a store keeps it."""
     return hashlib.sha256(key.encode()).digest()[:KEY_BYTES]
 
 
-def _store_folder(folder: Path | None, backbone: Backbone, dtype: str) -> Path:
+def store_folder(folder: Path | None, backbone: Backbone, dtype: str) -> Path:
+    """Where the features of a backbone are kept, in the cache or in ``folder``."""
     about = {
         "backbone": backbone.name,
         "at": backbone.at,
@@ -115,7 +120,8 @@ def _store_folder(folder: Path | None, backbone: Backbone, dtype: str) -> Path:
         "dtype": dtype,
     }
     text = json.dumps(about, sort_keys=True)
-    name = f"{backbone.name}-{backbone.at}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    plain = re.sub(r"[^\w.-]+", "-", backbone.name)[-60:]  # a model's name may hold a path
+    name = f"{plain}-{backbone.at}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     place = (cache_directory() if folder is None else folder) / "features" / name
     try:
         place.mkdir(parents=True, exist_ok=True)

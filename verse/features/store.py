@@ -18,8 +18,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from verse.checkpoint import write_atomic
 from verse.datasets.base import DataWarning
+from verse.paths import write_atomic
 from verse.types import BadSetting
 
 Ints = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Linear classifiers in closed form: discriminant analysis and ridge regression."""
+"""Linear discriminant analysis in closed form."""
 
 from __future__ import annotations
 
@@ -28,6 +28,24 @@ def lda(means: Tensor, covariance: Tensor, shrinkage: float) -> tuple[Tensor, Te
     return W.float().to(means.device), bias.float().to(means.device)
 
 
+def oas(covariance: Tensor, n: int) -> float:
+    """The share of the mean variance that a covariance of ``n`` samples should be shrunk by.
+
+    Y. Chen, A. Wiesel, Y. Eldar, A. Hero, "Shrinkage algorithms for MMSE covariance estimation",
+    IEEE Transactions on Signal Processing 2010: the oracle approximating shrinkage.
+
+    >>> round(oas(torch.diag(torch.tensor([3.0, 1.0])), 50), 3)
+    0.16
+    >>> oas(torch.eye(2), 50)
+    1.0
+    """
+    d = covariance.shape[0]
+    squares = float(covariance.square().sum())
+    trace = float(covariance.diagonal().sum()) ** 2
+    unequal = (n + 1 - 2 / d) * (squares - trace / d)
+    return min(1.0, ((1 - 2 / d) * squares + trace) / unequal) if unequal > 0 else 1.0
+
+
 def within_class(E: Tensor, y: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """(means [n, d], pooled covariance around them [d, d]) of a batch, in float64."""
     E = E.double()
@@ -35,60 +53,3 @@ def within_class(E: Tensor, y: Tensor, n: int) -> tuple[Tensor, Tensor]:
     means = torch.zeros(n, E.shape[1], dtype=E.dtype, device=E.device).index_add_(0, y, E) / count
     centred = E - means[y]
     return means, centred.t() @ centred / len(y)
-
-
-def lda_accuracy(
-    E: Tensor, y: Tensor, E_test: Tensor, y_test: Tensor, *, shrinkage: float = 1e-4
-) -> float:
-    """Test accuracy of batch discriminant analysis on features [n, d]; labels are any integers.
-
-    >>> E, y = torch.tensor([[0.0, 0.1], [0.1, 0.0], [1.0, 1.1], [1.1, 1.0]]), torch.ones(4).long()
-    >>> y[:2] = 7
-    >>> lda_accuracy(E, y, E, y)
-    1.0
-    """
-    classes, outputs = torch.unique(y, return_inverse=True)
-    means, covariance = within_class(E, outputs, len(classes))
-    weight, bias = lda(means, covariance, shrinkage)
-    return _accuracy(E_test @ weight.t() + bias, classes, y_test)
-
-
-PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # relative to the mean eigenvalue
-
-
-def ridge_accuracy(E: Tensor, y: Tensor, E_test: Tensor, y_test: Tensor) -> float:
-    """Test accuracy of ridge regression from standardised features to one-hot labels.
-
-    The penalty is chosen by generalised cross-validation on the training side (G. Golub, M. Heath,
-    G. Wahba, Technometrics 1979).
-
-    >>> E, y = torch.tensor([[0.0, 0.1], [0.1, 0.0], [1.0, 1.1], [1.1, 1.0]]), torch.ones(4).long()
-    >>> y[:2] = 7
-    >>> ridge_accuracy(E, y, E, y)
-    1.0
-    """
-    classes, outputs = torch.unique(y, return_inverse=True)
-    X = E.double()
-    centre, scale = X.mean(0), X.std(0, correction=0) + 1e-6
-    X = (X - centre) / scale
-    T = torch.nn.functional.one_hot(outputs, len(classes)).double()
-    Y = T - T.mean(0)
-    values, vectors = torch.linalg.eigh(X.t() @ X)
-    values = values.clamp_min(0)
-    rotated = vectors.t() @ (X.t() @ Y)
-    best, chosen = float("inf"), torch.zeros_like(rotated)
-    for relative in PENALTIES:
-        shrunk = 1 / (values + relative * values.mean().clamp_min(1e-12))
-        # ‖Y − XW‖² from the eigenvalues, so that no n × k residual is needed
-        explained = (rotated.square() * (2 * shrunk - values * shrunk.square())[:, None]).sum()
-        freedom = (values * shrunk).sum() + 1
-        left = (1 - freedom / (len(X) + 1)).clamp_min(1e-6)
-        score = float((Y.square().sum() - explained) / left.square())
-        if score < best:
-            best, chosen = score, shrunk[:, None] * rotated
-    W = vectors @ chosen
-    return _accuracy((E_test.double() - centre) / scale @ W + T.mean(0), classes, y_test)
-
-
-def _accuracy(scores: Tensor, classes: Tensor, y: Tensor) -> float:
-    return float((classes[scores.argmax(1)] == y).double().mean())

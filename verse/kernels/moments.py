@@ -7,17 +7,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from verse.kernels.discriminant import lda
+from verse.kernels.discriminant import lda, oas
+from verse.stateful import PerClass
 
 
-class Moments:
+class Moments(PerClass):
     """Exact after every sample, whatever the order. A sample is ``blocks`` vectors of ``d`` values;
     blocks are taken as independent, so that their covariances stay small. With δ = e − μ_y::
 
         S ← S + n_y / (n_y + 1) δ δᵀ,   μ_y ← μ_y + δ / (n_y + 1),   n_y ← n_y + 1
 
     >>> moments = Moments(1, 2, torch.device("cpu"))
-    >>> moments.grow()
+    >>> moments.add_class(1, torch.zeros(3))
     >>> for value in (0.0, 2.0):
     ...     moments.add(torch.full((1, 2), value), 0)
     >>> moments.means.tolist(), moments.scatter.tolist()
@@ -26,7 +27,8 @@ class Moments:
 
     def __init__(self, blocks: int, d: int, device: torch.device) -> None:
         self.means = torch.zeros(0, blocks, d, device=device)
-        self.counts = torch.zeros(0, device=device)  # replaced at every change, never written to
+        # replaced at every change, never written to
+        self.counts = torch.zeros(0, dtype=torch.int64, device=device)
         self.scatter = torch.zeros(blocks, d, d, device=device)
         self._solved_for: Tensor | None = None
         self._classifier = self.means, self.counts
@@ -35,8 +37,7 @@ class Moments:
     def bytes(self) -> int:
         return sum(t.numel() * t.element_size() for t in self.state().values())
 
-    def grow(self) -> None:
-        """Make room for one more class."""
+    def add_class(self, classes: int, row: Tensor) -> None:
         self.means = torch.cat((self.means, self.means.new_zeros(1, *self.means.shape[1:])))
         self.counts = torch.cat((self.counts, self.counts.new_zeros(1)))
 
@@ -56,31 +57,39 @@ class Moments:
         counts[y] += 1
         self.counts = counts
 
-    def absorb(self, y: int, into: int) -> None:
-        """Two classes become one: around their common mean both deviate by what theirs differ."""
+    def drop_class(self, output: int, into: int | None, classes: int) -> int:
+        if into is None:
+            self._erase(output)
+        else:
+            self._join(output, into)
+        others = torch.arange(len(self.counts), device=self.counts.device) != output
+        self.means, self.counts = self.means[others], self.counts[others]
+        return 0
+
+    def _join(self, y: int, into: int) -> None:
+        """Around their common mean both classes deviate by what theirs differ."""
         n, m = float(self.counts[y]), float(self.counts[into])
         gap = self.means[y] - self.means[into]
         for scatter, row in zip(self.scatter, gap, strict=True):
             scatter.addr_(row, row, alpha=n * m / (n + m))
         self.means[into] += gap * (n / (n + m))
         counts = self.counts.clone()
-        counts[y], counts[into] = 0, n + m
+        counts[into] += counts[y]
         self.counts = counts
 
-    def erase(self, y: int) -> None:
-        """The class leaves: its mean is gone; the common covariance stays as it is."""
-        counts = self.counts.clone()
-        counts[y] = 0
-        left, before = float(counts.sum()), float(self.counts.sum())
-        self.scatter.mul_(left / before)  # so that divided by the samples left it is the same
-        self.means[y] = 0
-        self.counts = counts
+    def _erase(self, y: int) -> None:
+        """The common covariance stays as it is: divided by the samples left it is the same."""
+        before = int(self.counts.sum())
+        left = before - int(self.counts[y])
+        self.scatter.mul_(left / max(1, before))
 
-    def classifier(self, shrinkage: float, *, relative: bool = False) -> tuple[Tensor, Tensor]:
+    def classifier(
+        self, shrinkage: float | None, *, relative: bool = False
+    ) -> tuple[Tensor, Tensor]:
         """(weight [classes, blocks · d], bias [classes]) of linear discriminant analysis.
 
-        ``relative`` shrinks each block towards its own mean variance instead of towards 1. It is
-        solved for once after every change.
+        ``relative`` shrinks each block towards its own mean variance instead of towards 1; None
+        is by the share that ``oas`` says. It is solved for once after every change.
         """
         if self._solved_for is not self.counts:
             covariance = self.scatter / max(1.0, float(self.counts.sum()))
@@ -90,7 +99,9 @@ class Moments:
             weights, biases = [], []
             for means, block in zip(self.means.unbind(1), covariance, strict=True):
                 scale = max(float(block.diagonal().mean()), least) if relative else 1.0
-                weight, bias = lda(means, block / scale, shrinkage)
+                block = block / scale
+                share = oas(block, int(self.counts.sum())) if shrinkage is None else shrinkage
+                weight, bias = lda(means, block, share)
                 weights.append(weight / scale)
                 biases.append(bias / scale)
             self._classifier = torch.cat(weights, 1), torch.stack(biases).sum(0)
@@ -98,13 +109,12 @@ class Moments:
         return self._classifier
 
     def follow(self, other: Moments) -> None:
-        """Become a copy of another one, with what that has solved for already."""
+        """With what the other one has solved for already."""
         self.load_state(other.state())
         if other._solved_for is other.counts:
             self._classifier, self._solved_for = other._classifier, self.counts
 
     def mark(self) -> Any:
-        """What ``undo`` needs to take a growth back (not a change of values)."""
         return self.means, self.counts
 
     def undo(self, mark: Any) -> None:
@@ -114,7 +124,9 @@ class Moments:
         return {"means": self.means, "counts": self.counts, "scatter": self.scatter}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
-        device = self.scatter.device
+        device, classes = self.scatter.device, len(state["counts"])
+        if state["means"].shape != (classes, *self.means.shape[1:]):
+            raise ValueError(f"the means are not those of {classes} classes")
         self.means = state["means"].to(device).clone()
         self.scatter.copy_(state["scatter"])
-        self.counts = state["counts"].to(device).clone()
+        self.counts = state["counts"].to(device, torch.int64, copy=True)  # float32 in old files

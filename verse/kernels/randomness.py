@@ -8,12 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from verse.stateful import Stateful
 from verse.types import BadState
 
 _STATE_BYTES = 16 + 16 + 4 + 4
 
 
-class Random:
+class Random(Stateful):
     """NumPy's PCG64: drawing 16 of 100,000 without replacement takes hundredths of a millisecond.
 
     >>> random = Random(0)
@@ -50,13 +51,12 @@ class Random:
         return self._generator
 
     def mark(self) -> dict[str, Any]:
-        """What ``undo`` needs to take all later draws back."""
         return dict(self._generator.bit_generator.state)
 
     def undo(self, mark: dict[str, Any]) -> None:
         self._generator.bit_generator.state = mark
 
-    def state(self) -> Tensor:
+    def state(self) -> dict[str, Tensor]:
         now = self._generator.bit_generator.state
         raw = (
             now["state"]["state"].to_bytes(16, "little")
@@ -64,10 +64,10 @@ class Random:
             + int(now["has_uint32"]).to_bytes(4, "little")
             + int(now["uinteger"]).to_bytes(4, "little")
         )
-        return torch.frombuffer(bytearray(raw), dtype=torch.uint8)
+        return {"": torch.frombuffer(bytearray(raw), dtype=torch.uint8)}
 
-    def load_state(self, state: Tensor) -> None:
-        raw = bytes(state.cpu().numpy().tobytes())
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        raw = bytes(state[""].cpu().numpy().tobytes())
         if len(raw) != _STATE_BYTES:
             raise BadState("the saved random generator has the wrong size")
         self._generator.bit_generator.state = {
@@ -79,3 +79,6 @@ class Random:
             "has_uint32": int.from_bytes(raw[32:36], "little"),
             "uinteger": int.from_bytes(raw[36:40], "little"),
         }
+
+    def follow(self, other: Random) -> None:
+        """Nothing: no answer depends on what is drawn later."""

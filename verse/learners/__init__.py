@@ -1,64 +1,76 @@
 """The methods, one file each. The namespace is the registry: lookup is by a learner's name.
 
+Here goes one method per file, with its equation, citation and settings. Machinery does not: what
+several methods share is in ``shared``, networks are in ``verse.network``, formulas in
+``verse.kernels``.
+
 Third parties name theirs by a dotted path ("package.module.Class") or register it under the
 entry-point group ``verse.learners``.
 """
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from verse.backbones.plastic import Plastic
 from verse.learners.agem import AGEM
-from verse.learners.allowed import refuse_unknown
 from verse.learners.base import Learner
 from verse.learners.basil import BaSiL
 from verse.learners.clser import CLSER
 from verse.learners.der import DER
+from verse.learners.er_ace import ERACE
 from verse.learners.ewcpp import EWCPP
 from verse.learners.exstream import ExStream
 from verse.learners.fine_tune import FineTune
 from verse.learners.gdumb import GDumb
 from verse.learners.gem import GEM
 from verse.learners.icarl import ICaRL
-from verse.learners.json_schema import schema as _schema_of
 from verse.learners.lamaml import LaMAML
 from verse.learners.lwf import LwF
 from verse.learners.mas import MAS
+from verse.learners.mir import MIR
 from verse.learners.ncm import NCM
 from verse.learners.offline import Offline
+from verse.learners.ranpac import RanPAC
 from verse.learners.remind import REMIND
 from verse.learners.replay import TinyER
+from verse.learners.ridge import Ridge
 from verse.learners.si import SI
 from verse.learners.slda import SLDA
-from verse.learners.slda_quarters import SLDAQuarters
 from verse.learners.traits import Traits
 from verse.learners.variants import VARIANTS, Variant
 from verse.learners.vcl import VCL
 from verse.learners.verse import VERSE
+from verse.learners.verse_joint import VERSEJoint
 from verse.learners.verse_lda import VERSELDA
 from verse.learners.verse_new_sample import VERSENewSample
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
+from verse.settings import Value, refuse_unknown
+from verse.settings import bind as _bind
+from verse.settings import schema as _schema_of
+from verse.suggestions import suggest
 from verse.types import BadSetting
 
 __all__ = [
     "AGEM",
     "CLSER",
     "DER",
+    "ERACE",
     "EWCPP",
     "GEM",
     "MAS",
+    "MIR",
     "NCM",
     "REMIND",
     "SI",
     "SLDA",
     "VCL",
     "VERSE",
+    "VERSEJoint",
     "VERSELDA",
     "BaSiL",
     "ExStream",
@@ -69,25 +81,32 @@ __all__ = [
     "Learner",
     "LwF",
     "Offline",
-    "SLDAQuarters",
+    "RanPAC",
+    "Ridge",
     "TinyER",
     "Traits",
     "VERSENewSample",
+    "bind",
     "build",
+    "defaults",
     "get",
     "names",
     "schema",
     "settings",
+    "trust",
 ]
 
 Factory = type[Learner] | Variant
 
 _CLASSES: tuple[type[Learner], ...] = (
     VERSE,
+    VERSEJoint,
     VERSELDA,
     VERSENewSample,
     FineTune,
     TinyER,
+    ERACE,
+    MIR,
     DER,
     CLSER,
     GDumb,
@@ -104,12 +123,18 @@ _CLASSES: tuple[type[Learner], ...] = (
     ExStream,
     REMIND,
     SLDA,
-    SLDAQuarters,
     NCM,
+    Ridge,
+    RanPAC,
     Offline,
 )
+# Published results name them, and are read with the settings that they had.
+REMOVED: dict[str, dict[str, Value]] = {"slda-quarters": {"shrinkage": 0.1, "temperature": 0.3}}
 _LEARNERS: dict[str, Factory] = {learner.name: learner for learner in _CLASSES}
 _LEARNERS |= {variant.name: variant for variant in VARIANTS}
+
+
+_trusted: dict[str, Factory] = {}  # dotted path → what it named
 
 
 def names() -> list[str]:
@@ -122,22 +147,39 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Factory:
-    """The learner of that name; an unknown name suggests the nearest."""
+    """The learner of that name; an unknown name suggests the nearest.
+
+    A name may come from a file, so it imports nothing but what is installed as a learner: those of
+    this package, of entry points, and what ``trust`` was asked for in this process.
+    """
     if name in _LEARNERS:
         return _LEARNERS[name]
+    if name in REMOVED:
+        raise BadSetting(f"the learner {name!r} was removed: take slda with features=grid")
+    if name in _trusted:
+        return _trusted[name]
     for entry in entry_points(group="verse.learners", name=name):
         found: Factory = entry.load()
         return found
     if "." in name:
+        raise BadSetting(
+            f"the learner {name!r} is none of this package; if you trust its code, name it "
+            f"yourself: learner={name!r}, --learner {name}"
+        )
+    raise BadSetting(f"unknown learner {name!r}; {suggest(name, _LEARNERS)}")
+
+
+def trust(name: str) -> Factory:
+    """The same for what a person typed: a dotted path ("package.module.Class") is imported, and
+    known to ``get`` by that name from then on."""
+    installed = name in _LEARNERS or name in _trusted or "." not in name
+    if not installed and not entry_points(group="verse.learners", name=name):
         module, _, attribute = name.rpartition(".")
         try:
-            found = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
+            _trusted[name] = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
             raise BadSetting(f"cannot import the learner {name!r}: {error}") from error
-        return found
-    near = difflib.get_close_matches(name, _LEARNERS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(_LEARNERS)}"
-    raise BadSetting(f"unknown learner {name!r}{hint}")
+    return get(name)
 
 
 def settings(name: str) -> Mapping[str, inspect.Parameter]:
@@ -156,6 +198,31 @@ def schema(name: str) -> dict[str, Any]:
     1
     """
     return _schema_of(name, _call(get(name)))
+
+
+def bind(name: str, given: Mapping[str, Any]) -> dict[str, Value]:
+    """Settings from text or a recipe, with the types and in the ranges that the schema declares.
+
+    >>> bind("verse", {"beta": "0.03", "clip": "none", "C": 8})
+    {'C': 8, 'beta': 0.03, 'clip': None}
+    >>> bind("verse", {"gamma": 1.5})
+    Traceback (most recent call last):
+    verse.types.BadSetting: verse: gamma must be in [0, 1], not 1.5
+    """
+    if name in REMOVED:
+        return dict(given)
+    return _bind(name, given, schema(name)["properties"])
+
+
+def defaults(name: str) -> dict[str, Value]:
+    """The settings a learner has when none is given.
+
+    >>> defaults("fine-tune")
+    {'lr': 0.01, 'clip': 1.0}
+    """
+    if name in REMOVED:
+        return dict(REMOVED[name])
+    return {k: p.default for k, p in settings(name).items() if k != "seed"}
 
 
 def _call(factory: Factory) -> Callable[..., Learner]:

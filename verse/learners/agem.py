@@ -7,13 +7,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.kernels.projection import turn_from
 from verse.learners.base import Learner, require_settings
-from verse.learners.setting import Clip, Draws, Rate
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
+from verse.settings import Clip, Draws, Rate
 
 
 class AGEM(Learner):
@@ -28,7 +28,7 @@ class AGEM(Learner):
     Adapted: the reference is drawn from all samples in memory, whose rule decides what is kept;
     the authors keep rings per task and draw from past tasks only, which needs tasks.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import Reservoir
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = AGEM(F, Reservoir(10), lr=0.5)

@@ -6,58 +6,48 @@ sample back, masking, state) is here and final.
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, final
+from collections.abc import Sequence
+from typing import ClassVar, Self, final
 
 import torch
 from torch import Tensor, nn
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.interrupts import deferred_interrupt
 from verse.kernels.randomness import Random
-from verse.kernels.vector import Vector
-from verse.learners import parts
-from verse.learners.allowed import keeps, kind_in_words, of_kind, rule
-from verse.learners.json_schema import properties
-from verse.learners.network import Net
-from verse.learners.setting import Seed
+from verse.learners.shared.feature_range import FeatureRange
+from verse.learners.shared.loading import load_checked
+from verse.learners.shared.outputs import Outputs
+from verse.learners.shared.rebuild import Rebuildable
 from verse.learners.traits import Traits
-from verse.memory.base import Memory
-from verse.types import BadSetting, BadState, Refused
+from verse.memory.base import Fields, Memory
+from verse.network.net import Net
+from verse.network.plastic import Plastic
+from verse.settings import Seed, require, require_settings
+from verse.stateful import Attributes, Parts, PerClass, Stateful
+from verse.types import BadSetting, Refused
+
+__all__ = ["Learner", "Traits", "require", "require_settings"]
 
 
-def require(condition: bool, message: str) -> None:
-    """Validate a hyper-parameter at construction."""
-    if not condition:
-        raise BadSetting(message)
-
-
-def require_settings(make: Callable[..., object], given: Mapping[str, Any]) -> None:
-    """Validate all hyper-parameters by what the constructor's annotations say of them.
-
-    A constructor calls it first: ``require_settings(VERSE, locals())``.
-
-    >>> from verse.learners.setting import Rate
-    >>> def tune(*, lr: Rate) -> None:
-    ...     require_settings(tune, locals())
-    >>> tune(lr=-1)
-    Traceback (most recent call last):
-    verse.types.BadSetting: lr must be > 0, not -1
-    """
-    for name, allowed in properties(make).items():
-        value = given[name]
-        require(of_kind(allowed, value), f"{name} must be {kind_in_words(allowed)}, not {value!r}")
-        require(keeps(allowed, value), f"{name} must be {rule(allowed)}, not {value!r}")
-
-
-class Learner(nn.Module):
+class Learner(Rebuildable):
     """One method. Its constructor's signature is its only configuration.
 
     ``STATE`` names every attribute that changes while learning, besides ``theta`` and ``memory``:
-    tensors, numbers, ``Vector``s, ``Net``s, ``Random``s or ``Memory``s. Values that follow the
-    parameters are ``Vector``s, so they grow with the head.
+    tensors, numbers, lists, or anything ``Stateful`` (``Vector``, ``Net``, ``Random``, ``Memory``,
+    ``Moments``). Values that follow the parameters are ``Vector``s, so they grow with the head.
+
+    Parameters
+    ----------
+    F
+        The plastic network; its weights θ₀ are where ``theta`` starts.
+    memory
+        The samples to replay, or None.
+    fields
+        What memory stores of a sample beside ``y``, by name, as a shape or a ``Field``. Without
+        an entry ``z`` it stores the feature itself.
+    seed
+        Random seed.
     """
 
     name: ClassVar[str]
@@ -65,7 +55,9 @@ class Learner(nn.Module):
     STATE: ClassVar[tuple[str, ...]] = ()
     ANSWERS_FROM_MEMORY: ClassVar[bool] = False  # does ``logits`` look into memory?
 
-    def __init__(self, F: Plastic, memory: Memory | None, *, seed: Seed) -> None:
+    def __init__(
+        self, F: Plastic, memory: Memory | None, fields: Fields | None = None, *, seed: Seed
+    ) -> None:
         super().__init__()
         require_settings(Learner, locals())
         self.F = F  # start weights θ₀, never changed: restarts begin from them
@@ -73,16 +65,17 @@ class Learner(nn.Module):
         self.seed = seed
         self.random = Random(seed, 0)
         self.theta = Net(F)
-        self.labels: list[int] = []  # output → label, in order of arrival
-        self.retired: set[int] = set()  # outputs of forgotten classes
+        self.outputs = Outputs()
         self.samples = 0
+        self.range = FeatureRange()
+        self.losses: dict[str, float] = {}  # the latest, by name, for trackers
         self.memory = memory
-        self._outputs: dict[int, int] = {}  # label → output
         self._protected: list[tuple[Tensor, Tensor]] = []
+        self._stores_features = "z" not in (fields or {})
         if memory is not None:
-            memory.allocate(self.device, self.memory_types(), **self.memory_fields())
+            memory.allocate(self.device, **{"z": F.stored_shape, **(fields or {})})
 
-    # ---- what a method writes ---------------------------------------------------------------
+    # ---- what a method writes: step, and any of the others -----------------------------------
 
     def step(self, z: Tensor, y: int) -> None:
         """One update from one sample; ``z`` is [1, …] as memory stores it, ``y`` an output.
@@ -97,10 +90,8 @@ class Learner(nn.Module):
         return self.theta.scores(Z)
 
     def network(self) -> nn.Module:
-        """What ``logits`` computes, as a module with weights of its own, of features [n, *z_shape].
-
-        For export; a method that answers by more than a network refuses.
-        """
+        """What ``logits`` computes of features [n, *z_shape], as a module with weights of its own,
+        for export. A method that answers by more than a network refuses."""
         return self.theta.frozen()
 
     def fit(self, Z: Tensor, y: Tensor) -> None:
@@ -109,30 +100,27 @@ class Learner(nn.Module):
     def consolidate(self) -> None:
         """Deferred learning before an evaluation; most methods have none."""
 
-    def losses(self) -> dict[str, float]:
-        """The latest losses by name, for trackers; most methods report none."""
-        return {}
-
     def new_output(self, output: int) -> None:
-        """A class arrived: give further per-class state its place (Nets have theirs already)."""
+        """A class arrived: give plain per-class state its place; ``PerClass`` parts have theirs."""
 
-    def absorb(self, output: int, into: int) -> None:
-        """Two classes become one: further per-class state of ``output`` joins that of ``into``."""
+    def drop_output(self, output: int, into: int | None) -> None:
+        """A class leaves: remove its place from plain per-class state, so that later ones move up.
+        If it is merged, what it held joins that of ``into`` (numbered as before)."""
 
-    def erase(self, output: int) -> None:
-        """A class is forgotten: further state that is its own alone must leave, too."""
+    def absorb(self, other: Self, outputs: Sequence[int], *, steps: int) -> None:
+        """Take over what another learner of the same settings has learned of its classes, which
+        are ``outputs`` here. A network may be trained by so many steps on the joint memory."""
+        raise BadSetting(f"{self.name} has no way to merge classifiers: verse-joint has one")
 
-    def memory_fields(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the memory's fields; a method that stores more adds to it."""
-        return {"z": self.stored_shape}
-
-    def memory_types(self) -> dict[str, torch.dtype]:
-        """Types of fields that are no floating-point values."""
-        return {}
-
-    def kept(self, z: Tensor) -> Tensor:
-        """What memory stores of a feature [1, …]; most methods keep it whole."""
-        return z
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes that stand for samples, what a comparison reports; a memory beside ``memory``
+        counts once a sample was in it."""
+        return sum(
+            part.bytes
+            for part in self._per_class()
+            if not isinstance(part, Memory) or part is self.memory or part.seen
+        )
 
     # ---- learning ---------------------------------------------------------------------------
 
@@ -140,63 +128,48 @@ class Learner(nn.Module):
     def learn_one(self, z: Tensor, y: int) -> None:
         """Learn one sample, seen once. A refused sample leaves everything as it was."""
         with torch.no_grad(), deferred_interrupt():
-            row = self._stored(z)
+            row = self.F.stored(z)
             if row.shape[0] != 1:
                 raise Refused(f"learn_one takes one feature, not {row.shape[0]}")
-            # a sum is one pass and keeps every NaN and infinity; only if it is odd look closer
-            if not math.isfinite(float(row.sum())) and not bool(torch.isfinite(row).all()):
-                raise Refused("the feature is not finite; nothing was learned")
-            if self.memory is not None and self.memory.dtype != "float32":
-                self._refuse_unstorable(self.kept(row), self.memory)
-            n, marks = len(self.labels), parts.marks(self._parts())
+            parts = self._parts()
+            mark = parts.mark()
             try:
-                self.step(row, self._output(y))
+                self.range.add(row)
+                if self.memory is not None and self._stores_features:
+                    self.memory.require_storable(row)
+                output = self.outputs.of.get(y)
+                self.step(row, self._add(y) if output is None else output)
+                self.samples += 1
             except BaseException:
-                self._undo(n, marks)
+                for tensor, before in self._protected:
+                    tensor.copy_(before)
+                parts.undo(mark)
                 raise
             finally:
                 self._protected.clear()
-            self.samples += 1
 
-    def _refuse_unstorable(self, kept: Tensor, memory: Memory) -> None:
-        """A value stored as infinity would spoil every later step that draws it."""
-        if not memory.holds(kept):
-            raise Refused(
-                f"a value of {float(kept.abs().max()):.6g} is too large for a memory of "
-                f"{memory.dtype}; nothing was learned"
-            )
-
-    def _output(self, y: int) -> int:
-        """The output of a label, which grows the head if the label is new."""
-        output = self._outputs.get(y)
-        if output is None:
-            output = len(self.labels)
-            self.labels.append(y)
-            self._outputs[y] = output
-            self._grow()
+    def _add(self, y: int) -> int:
+        """A new label: one more class in every network, vector and memory."""
+        output, d = self.outputs.add(y), self.F.head.d
+        # 1/√d either side, as linear layers usually start; the same new row in every network
+        row = self.random.uniform_tensor((d + 1,), -(d**-0.5), d**-0.5).to(self.device)
+        for part in self._per_class():
+            part.add_class(len(self.outputs), row)
+        self.new_output(output)
         return output
 
-    def _grow(self) -> None:
-        """One more class in every network, vector and memory; the same new row everywhere."""
-        n = len(self.labels)
-        d = self.F.head.d
-        # 1/√d either side, as linear layers usually start
-        row = self.random.uniform_tensor((d + 1,), -(d**-0.5), d**-0.5).to(self.device)
-        for net in self._nets():
-            net.grow_to(n)
-            views = net.layout.views(net.data)
-            views["head.weight"][n - 1] = row[:d]
-            views["head.bias"][n - 1] = row[d]
-            net.sync()
-        for vector in self._vectors():
-            vector.move_to(self.theta.layout)
-        self._share_budget()
-        self.new_output(n - 1)
-
-    def _share_budget(self) -> None:
-        """A budget per class is for the classes there are: forgotten ones count no more."""
-        for memory in self._memories():
-            memory.welcome(len(self._outputs))
+    @final
+    @torch.no_grad()
+    def merge_with(self, other: Self, labels: Sequence[int], *, steps: int) -> None:
+        """Become one learner that was taught both streams; ``labels`` are this one's for the
+        outputs of the other. On an error it is of no use any more."""
+        for y in labels:
+            if y not in self.outputs.of:
+                self._add(y)
+        self.absorb(other, [self.outputs.of[y] for y in labels], steps=steps)
+        self.samples += other.samples
+        known = [r.largest for r in (self.range, other.range) if r.largest is not None]
+        self.range.largest = max(known, default=None)
 
     def protect(self, *tensors: Tensor) -> None:
         """Remember values that change before the step can no longer fail."""
@@ -209,34 +182,38 @@ class Learner(nn.Module):
 
     def clip_scale(self, gradient: Tensor, clip: float | None) -> float:
         """min(1, clip / ‖gradient‖); refuses a gradient that is not finite."""
-        norm = float(torch.linalg.vector_norm(gradient))
+        norm = self.require_finite(gradient)
+        return 1.0 if clip is None or norm <= clip else clip / norm
+
+    def require_finite(self, values: Tensor) -> float:
+        """The norm of what a step computed; refuses the sample if that is not finite."""
+        norm = float(torch.linalg.vector_norm(values))
         if not math.isfinite(norm):
             raise Refused("the loss or its gradient is not finite; nothing was learned")
-        return 1.0 if clip is None or norm <= clip else clip / norm
+        return norm
 
     # ---- answering --------------------------------------------------------------------------
 
     @property
-    def live(self) -> list[int]:
-        """Outputs that may answer."""
-        return [o for o in range(len(self.labels)) if o not in self.retired]
+    def labels(self) -> list[int]:
+        """The label of each output, in order of arrival."""
+        return self.outputs.labels
 
     @final
     @torch.no_grad()
     def predict_proba_many(self, Z: Tensor) -> Tensor:
-        """Probabilities [n, classes]; retired outputs have probability 0."""
-        if not self.live:
-            return torch.zeros(Z.shape[0], len(self.labels))
-        scores = self.logits(self._stored(Z)).float()
-        if self.retired:
-            scores = scores.clone()
-            scores[:, sorted(self.retired)] = -math.inf
-        return torch.softmax(scores, 1)
+        """Probabilities [n, classes], in the order of ``labels``."""
+        if not self.labels:
+            return torch.zeros(Z.shape[0], 0)
+        rows = self.F.stored(Z)
+        if not bool(torch.isfinite(rows).all()):
+            raise Refused("a feature is not finite: there is no answer to it")
+        return torch.softmax(self.logits(rows).float(), 1)
 
     @final
     def predict_many(self, Z: Tensor) -> list[int | None]:
         """The label of each feature; None before anything was learned."""
-        if not self.live:
+        if not self.labels:
             return [None] * Z.shape[0]
         return [self.labels[o] for o in self.predict_proba_many(Z).argmax(1).tolist()]
 
@@ -248,192 +225,75 @@ class Learner(nn.Module):
     @final
     def predict_proba_one(self, z: Tensor) -> dict[int, float]:
         """Label → probability; empty before anything was learned."""
-        if not self.live:
-            return {}
-        p = self.predict_proba_many(z.unsqueeze(0))[0].tolist()
-        return {self.labels[o]: p[o] for o in self.live}
+        return dict(
+            zip(self.labels, self.predict_proba_many(z.unsqueeze(0))[0].tolist(), strict=True)
+        )
+
+    # ---- fewer classes ----------------------------------------------------------------------
 
     @final
     def forget(self, y: int) -> int:
-        """Retire a class: its output never answers again and its samples leave memory.
+        """A class leaves: its output is removed, its samples leave memory; returns how many.
 
-        Weights shared with other classes are not unlearned. Returns how many samples left.
-        A budget per class shrinks, so that samples of a class that held more than its share may
-        leave, too. A later sample with the same label starts a new class.
+        Weights shared with other classes are not unlearned. A budget per class shrinks, so that
+        samples of a class that held more than its share may leave, too.
         """
-        if y not in self._outputs:
-            raise BadSetting(f"class {y} was never learned")
-        output = self._outputs.pop(y)
-        self.retired.add(output)
-        self.erase(output)
-        removed = sum(memory.discard(output) for memory in self._memories())
-        self._share_budget()
-        return removed
+        return self._drop(y, None)
 
     @final
     def merge(self, y: int, into: int) -> int:
-        """Two labels are one class: what memory holds of ``y`` becomes ``into``; ``y`` retires.
-
-        Returns how many samples moved.
-        """
-        for label in (y, into):
-            if label not in self._outputs:
-                raise BadSetting(f"class {label} was never learned")
+        """``y`` leaves, and what memory holds of it becomes ``into``; returns how many samples."""
         if y == into:
             raise BadSetting("a class cannot be merged into itself")
-        output = self._outputs.pop(y)
-        self.retired.add(output)
-        self.absorb(output, self._outputs[into])
-        moved = sum(memory.relabel(output, self._outputs[into]) for memory in self._memories())
-        self._share_budget()
-        return moved
+        return self._drop(y, into)
 
-    @final
     @torch.no_grad()
-    def follow(self, other: Learner) -> None:
-        """Take over what another learner of the same settings answers with.
+    def _drop(self, y: int, into: int | None) -> int:
+        for label in (y, into):
+            if label is not None and label not in self.outputs.of:
+                raise BadSetting(f"class {label} was never learned")
+        target = None if into is None else self.outputs.of[into]
+        output, left = self.outputs.drop(y), len(self.outputs)
+        self.drop_output(output, target)
+        return sum(part.drop_class(output, target, left) for part in self._per_class())
 
-        A reader follows the writer now and then and answers while the writer learns. Memory comes
-        along only where the method answers from it; random generators never do.
-        """
-        self.labels, self.retired = list(other.labels), set(other.retired)
-        self._outputs, self.samples = dict(other._outputs), other.samples
-        self._set(parts.followed(self._parts(), other._parts(), memories=self.ANSWERS_FROM_MEMORY))
-
-    # ---- layout -----------------------------------------------------------------------------
+    # ---- state ------------------------------------------------------------------------------
 
     @property
     def device(self) -> torch.device:
         return self.theta.data.device
 
-    @property
-    def stored_shape(self) -> tuple[int, ...]:
-        """A feature's shape in memory: [h, w, c] where the network is channels-last."""
-        shape = self.F.z_shape
-        if self.F.channels_last and len(shape) == 3:
-            return (shape[1], shape[2], shape[0])
-        return shape
-
-    def _stored(self, Z: Tensor) -> Tensor:
-        """Features [n, *z_shape] (or one of them) in the layout and type of memory."""
-        Z = Z.unsqueeze(0) if Z.dim() == len(self.F.z_shape) else Z
-        if tuple(Z.shape[1:]) != self.F.z_shape:
-            raise Refused(f"a feature has shape {self.F.z_shape}, this one {tuple(Z.shape[1:])}")
-        Z = Z.to(self.device, torch.float32)
-        if self.F.channels_last and Z.dim() == 4:
-            return Z.permute(0, 2, 3, 1).contiguous()
-        return Z.contiguous()
-
-    # ---- taking back ------------------------------------------------------------------------
-
-    def _parts(self) -> dict[str, Any]:
-        always: dict[str, Any] = {"theta": self.theta, "random": self.random}
+    def _parts(self) -> Parts:
+        """Everything that changes, by name."""
+        named = {name: getattr(self, name) for name in self.STATE}
+        parts = {n: part for n, part in named.items() if isinstance(part, Stateful)}
+        plain = ("samples", *(name for name in named if name not in parts))
         if self.memory is not None:
-            always["memory"] = self.memory
-        return always | {name: getattr(self, name) for name in self.STATE}
+            parts["memory"] = self.memory
+        return Parts(
+            {"": Attributes(self, plain, self.device), "labels": self.outputs, "range": self.range}
+            | {"theta": self.theta, "random": self.random, **parts}
+        )
 
-    def _nets(self) -> list[Net]:
-        return [p for p in self._parts().values() if isinstance(p, Net)]
+    def _per_class(self) -> list[PerClass]:
+        return [part for part in self._parts().parts.values() if isinstance(part, PerClass)]
 
-    def _vectors(self) -> list[Vector]:
-        return [
-            p for p in self._parts().values() if isinstance(p, Vector) and not isinstance(p, Net)
-        ]
-
-    def _memories(self) -> list[Memory]:
-        return [p for p in self._parts().values() if isinstance(p, Memory)]
-
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of the budgets of all its memories, what a comparison reports; one beside
-        ``memory`` counts once a sample was in it."""
-        return sum(m.bytes for m in self._memories() if m is self.memory or m.seen)
-
-    def _set(self, plain: dict[str, Any]) -> None:
-        for name, value in plain.items():
-            setattr(self, name, value)
-
-    def _undo(self, n: int, marks: dict[str, Any]) -> None:
-        """Back to ``n`` classes and to the marks: the sample leaves no trace."""
-        grew = len(self.labels) > n
-        for tensor, before in self._protected:
-            tensor.copy_(before)
-        for label in self.labels[n:]:
-            del self._outputs[label]
-        del self.labels[n:]
-        self._set(parts.undone(self._parts(), marks))
-        for net in self._nets():
-            if grew and n < net.layout.slots[-1].shape[0]:
-                views = net.layout.views(net.data)
-                views["head.weight"][n:] = 0
-                views["head.bias"][n:] = 0
-            net.sync()
-
-    # ---- settings and state -----------------------------------------------------------------
-
-    def settings(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this learner."""
-        return {
-            name: getattr(self, name)
-            for name, parameter in inspect.signature(type(self)).parameters.items()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        }
+    @final
+    @torch.no_grad()
+    def follow(self, other: Learner) -> None:
+        """Take over what another learner of the same settings answers with, so that a reader can
+        answer while a writer learns. Memory comes along only where the method answers from it."""
+        parts, all_of_them = self._parts().parts, self.ANSWERS_FROM_MEMORY
+        answering = {n: p for n, p in parts.items() if all_of_them or not isinstance(p, Memory)}
+        Parts(answering).follow(other._parts())
 
     @final
     def state(self) -> dict[str, Tensor]:
         """The whole learner as flat tensors; saving, loading and going on changes no bit."""
-        return {
-            "labels": torch.tensor(self.labels, dtype=torch.int64),
-            "retired": torch.tensor(sorted(self.retired), dtype=torch.int64),
-            "samples": torch.tensor(self.samples),
-        } | parts.saved(self._parts())
+        return self._parts().state()
 
     @final
     @torch.no_grad()
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Become the saved learner. The constructor's settings must be the same."""
-        try:
-            self.labels = [int(v) for v in state["labels"]]
-            self.retired = {int(v) for v in state["retired"]}
-            self.samples = int(state["samples"])
-            self._outputs = {
-                label: o for o, label in enumerate(self.labels) if o not in self.retired
-            }
-            for net in self._nets():
-                net.grow_to(len(self.labels))
-            for vector in self._vectors():
-                vector.move_to(self.theta.layout)
-            self._set(parts.restored(self._parts(), state, self.device))
-            self._share_budget()
-        except (KeyError, IndexError, RuntimeError, TypeError, ValueError) as error:
-            if isinstance(error, BadState):
-                raise
-            raise BadState(f"the saved state does not fit this learner: {error}") from error
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles are rebuilt from settings and state: parameters are views of one
-        vector, which copying attribute by attribute would tear apart."""
-        memory = self.memory
-        kept = (type(memory), memory.settings()) if memory is not None else None
-        state = {name: tensor.clone() for name, tensor in self.state().items()}
-        return _rebuilt, (type(self), self.F, kept, self.settings(), state)
-
-    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
-        """The same as ``state()``, under PyTorch's name."""
-        return {name: tensor.clone() for name, tensor in self.state().items()}
-
-    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-        """The same as ``load_state``, under PyTorch's name."""
-        self.load_state(dict(state_dict))
-
-
-def _rebuilt(
-    method: Callable[..., Learner],
-    F: Plastic,
-    memory: tuple[type[Memory], dict[str, Any]] | None,
-    settings: dict[str, Any],
-    state: dict[str, Tensor],
-) -> Learner:
-    learner = method(F, memory[0](**memory[1]) if memory is not None else None, **settings)
-    learner.load_state(state)
-    return learner
+        load_checked(self, state)

@@ -8,14 +8,15 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy, ragged_mse
-from verse.learners.answers import FIELDS, answer_fields
 from verse.learners.base import Learner, require_settings
-from verse.learners.setting import Clip, about
+from verse.learners.shared.answers import FIELDS, answer_fields, drop_answers
+from verse.learners.shared.outputs import without_row
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.doubtful import Doubtful
+from verse.network.plastic import Plastic
+from verse.settings import Clip, about
 from verse.types import BadSetting
 
 CHOICES = ("uncertainty", "loss", "uniform")
@@ -41,7 +42,7 @@ class BaSiL(Learner):
     moderated by their variance, softmax(W x / √(1 + π v/8)), D. J. C. MacKay, Neural Computation
     1992. The body stays as it was: the authors train linear layers only.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import Reservoir
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = BaSiL(F, Reservoir(10), lr=0.5)
@@ -66,26 +67,29 @@ class BaSiL(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: Annotated[float, about("prior variance of a weight: how far it moves", above=0)] = 0.01,
-        lam: Annotated[float, about("weight of the stored answers", least=0)] = 0.3,
+        lr: Annotated[
+            float, about("learning rate: the prior variance of a weight", above=0)
+        ] = 0.01,
+        lam: Annotated[float, about("weight of the stored logits", least=0)] = 0.3,
         by: Annotated[str, about("which samples are replayed", one_of=CHOICES)] = "uncertainty",
-        C: Annotated[int, about("samples drawn from memory in a step", least=2)] = 16,
+        C: Annotated[int, about("samples replayed in a step", least=2)] = 16,
         clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
         require_settings(BaSiL, locals())
-        super().__init__(F, Doubtful.like(memory), seed=seed)
+        # also the snapshot of the logits, and how doubtful the sample was at its last visit
+        super().__init__(F, Doubtful.like(memory), FIELDS | {"doubt": ()}, seed=seed)
         self.lr, self.lam, self.by, self.C, self.clip = lr, lam, by, C, clip
         self.memory: Memory
         self.precision = torch.zeros(0, F.head.d + 1, device=self.device)  # Λ
 
-    def memory_fields(self) -> dict[str, tuple[int, ...]]:
-        """Also the snapshot of the logits, and how doubtful the sample was at its last visit."""
-        return super().memory_fields() | FIELDS | {"doubt": ()}
-
     def new_output(self, output: int) -> None:
         prior = self.precision.new_full((1, self.precision.shape[1]), 1 / self.lr)
         self.precision = torch.cat((self.precision, prior))
+
+    def drop_output(self, output: int, into: int | None) -> None:
+        self.precision = without_row(self.precision, output)
+        drop_answers(self.memory, output)
 
     def step(self, z: Tensor, y: int) -> None:
         memory, visited = self.memory, self.choose()

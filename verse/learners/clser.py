@@ -7,14 +7,14 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import added, cross_entropy, mse, stacked
 from verse.learners.base import Learner, require_settings
-from verse.learners.network import Net
-from verse.learners.setting import Clip, Draws, Rate, about, share
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.semantic import stochastic_ema
+from verse.network.net import Net
+from verse.network.plastic import Plastic
+from verse.settings import Clip, Draws, Rate, about, share
 
 PREDICTORS = ("stable", "plastic", "theta")
 
@@ -34,7 +34,7 @@ class CLSER(Learner):
     all, are taken over from θ. The decays set a horizon of 1 / (rate · (1 − decay)) samples, which
     should be short beside the stream.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import Reservoir
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = CLSER(F, Reservoir(10), lr=0.5)
@@ -62,10 +62,10 @@ class CLSER(Learner):
         *,
         lr: Rate = 0.01,
         lam: Annotated[float, about("weight of agreement with the copies", least=0)] = 0.1,
-        plastic_rate: Annotated[float, share("chance that the plastic copy follows a step")] = 0.9,
-        plastic_decay: Annotated[float, share("how much of the plastic copy stays then")] = 0.999,
-        stable_rate: Annotated[float, share("chance that the stable copy follows a step")] = 0.7,
-        stable_decay: Annotated[float, share("how much of the stable copy stays then")] = 0.999,
+        plastic_rate: Annotated[float, share("probability of an update of the plastic copy")] = 0.9,
+        plastic_decay: Annotated[float, share("decay of the plastic copy")] = 0.999,
+        stable_rate: Annotated[float, share("probability of an update of the stable copy")] = 0.7,
+        stable_decay: Annotated[float, share("decay of the stable copy")] = 0.999,
         C: Draws = 16,
         clip: Clip = 1.0,
         predict_with: Annotated[str, about("which network answers", one_of=PREDICTORS)] = "stable",

@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic, head_capacity
 from verse.kernels.losses import Loss, cross_entropy, ragged_mse, scaled, stacked
-from verse.learners.answers import FIELDS, answer_fields
 from verse.learners.base import Learner, require_settings
-from verse.learners.setting import Clip, Draws, Rate, about
+from verse.learners.shared.answers import FIELDS, answer_fields, drop_answers
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic, head_capacity
+from verse.settings import Clip, Draws, Rate, about
 
 LATER = ("ignore", "lowest")
 
@@ -32,7 +32,7 @@ class DER(Learner):
     becomes of them: "lowest" takes the lowest stored logit as target (in the authors' fixed head an
     unseen class also has a target, and a low one), "ignore" compares on the stored outputs alone.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import Reservoir
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = DER(F, Reservoir(10), lr=0.5)
@@ -58,22 +58,20 @@ class DER(Learner):
         memory: Memory,
         *,
         lr: Rate = 0.01,
-        alpha: Annotated[float, about("weight of the stored answers", least=0)] = 0.3,
+        alpha: Annotated[float, about("weight of the stored logits", least=0)] = 0.3,
         beta: Annotated[float, about("weight of the labels of a second draw", least=0)] = 0.0,
-        later: Annotated[str, about("old answers on later classes", one_of=LATER)] = "lowest",
+        later: Annotated[
+            str, about("targets of stored logits for later classes", one_of=LATER)
+        ] = "lowest",
         C: Draws = 16,
         clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
         require_settings(DER, locals())
-        super().__init__(F, memory, seed=seed)
+        super().__init__(F, memory, FIELDS, seed=seed)
         self.lr, self.alpha, self.beta, self.later = lr, alpha, beta, later
         self.C, self.clip = C, clip
         self.memory: Memory = memory
-
-    def memory_fields(self) -> dict[str, tuple[int, ...]]:
-        """Also the logits at insertion, and how many outputs there were."""
-        return super().memory_fields() | FIELDS
 
     def step(self, z: Tensor, y: int) -> None:
         theta, memory = self.theta, self.memory
@@ -99,6 +97,9 @@ class DER(Learner):
         stored = answer_fields(memory, said[0])
         memory.add(z[0], y, logits=stored["logits"][0], width=stored["width"][0])
 
+    def drop_output(self, output: int, into: int | None) -> None:
+        drop_answers(self.memory, output)
+
     def _distil(self, h: Tensor, width: Tensor) -> Loss:
         """alpha × MSE to the stored logits h [n, columns], of which ``width`` existed."""
         if self.later == "lowest":
@@ -106,5 +107,6 @@ class DER(Learner):
             h = torch.nn.functional.pad(h, (0, columns - h.shape[1]))
             there = torch.arange(columns, device=h.device) < width.view(-1, 1)
             lowest = h.masked_fill(~there, torch.inf).amin(1, keepdim=True)
+            lowest = lowest.where(lowest < torch.inf, 0.0)  # all it was compared with has left
             h, width = torch.where(there, h, lowest), torch.full_like(width, self.theta.n)
         return ragged_mse(h, width, self.alpha)

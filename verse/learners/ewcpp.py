@@ -7,19 +7,19 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.kernels.penalty import min_max
-from verse.learners.anchored import Anchored
 from verse.learners.base import require_settings
-from verse.learners.setting import about
+from verse.learners.shared.anchored import Anchored
+from verse.learners.shared.trigger import DEFAULT, task_based
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, task_based
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
+from verse.settings import about
 
 
 class EWCPP(Anchored):
-    """Weights that matter to the likelihood of what was learned are held by springs.
+    """Weights that matter to the likelihood of what was learned are held by a quadratic penalty.
 
     J. Kirkpatrick et al., "Overcoming catastrophic forgetting in neural networks", PNAS 2017; the
     running form is EWC++ of A. Chaudhry et al., "Riemannian walk for incremental learning",
@@ -30,9 +30,9 @@ class EWCPP(Anchored):
         θ ← θ − lr ∇ [ CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)² ]
 
     Adapted: a task's end is the ``trigger``; before the first window is full, the trigger takes
-    the open one. The springs are solved exactly (``penalty``, see ``Anchored``).
+    the open one. The penalty is solved exactly (``penalty``, see ``Anchored``).
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> learner = EWCPP(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
     >>> for t in range(20):
     ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
@@ -42,7 +42,7 @@ class EWCPP(Anchored):
 
     name: ClassVar[str] = "ewcpp"
     traits: ClassVar[Traits] = task_based(
-        "a trigger stands for the end of a task; springs solved exactly; batches of one"
+        "a trigger stands for the end of a task; the penalty solved exactly; batches of one"
     )
     STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "fisher", "squares", "filled")
 
@@ -52,7 +52,9 @@ class EWCPP(Anchored):
         memory: Memory | None = None,
         *,
         lam: float = 10.0,
-        a: Annotated[float, about("weight of the new window", above=0, most=1)] = 0.9,
+        a: Annotated[
+            float, about("weight of the new window in the running mean", above=0, most=1)
+        ] = 0.9,
         window: Annotated[int, about("samples in a window", least=1)] = 50,
         penalty: str = "implicit",
         trigger: str = DEFAULT,
@@ -68,7 +70,7 @@ class EWCPP(Anchored):
         self.filled = 0  # samples in it
 
     def step(self, z: Tensor, y: int) -> None:
-        if self.when.due(self.clock, y):
+        if self.clock.due(y):
             self.remember()
         _, g = self.theta.gradient(z, cross_entropy(torch.tensor([y], device=self.device)))
         self.descend_anchored(g)

@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.learners.base import Learner, require_settings
-from verse.learners.setting import Clip, Rate, about
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.prototypes import Prototypes
+from verse.network.plastic import Plastic
+from verse.settings import Clip, Rate, about
 from verse.types import Refused
 
 
@@ -30,7 +30,7 @@ class ExStream(Learner):
     Only the last layer learns. Replaying the whole memory breaks the rule of subset replay; that
     is the method. With a budget per class, a class merges when its own share is full.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import ClassBalanced
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = ExStream(F, ClassBalanced(4), lr=0.5)
@@ -58,23 +58,18 @@ class ExStream(Learner):
         memory: Memory,
         *,
         lr: Rate = 0.01,
-        batch: Annotated[int, about("prototypes in a batch of a pass over memory", least=1)] = 16,
+        batch: Annotated[int, about("batch size of a pass over all prototypes", least=1)] = 16,
         clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
         require_settings(ExStream, locals())
-        super().__init__(F, Prototypes.like(memory), seed=seed)
+        super().__init__(F, Prototypes.like(memory), {"z": (F.head.d,)}, seed=seed)
         self.lr, self.batch, self.clip = lr, batch, clip
         self.memory: Prototypes
 
-    def memory_fields(self) -> dict[str, tuple[int, ...]]:
-        return {"z": (self.F.head.d,)}
-
-    def kept(self, z: Tensor) -> Tensor:
-        return self.theta.embed(z)
-
     def step(self, z: Tensor, y: int) -> None:
-        e = self.kept(z)[0]
+        e = self.theta.embed(z)[0]
+        self.memory.require_storable(e)
         plan = self.memory.plan(e, y)  # carried out last, when nothing can fail any more
         outputs = self.memory.outputs_after(plan, y)
 

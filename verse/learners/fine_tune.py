@@ -7,18 +7,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.learners.base import Learner, require_settings
-from verse.learners.setting import Clip, Rate
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
+from verse.settings import Clip, Rate
 
 
 class FineTune(Learner):
     """One SGD step on every sample: θ ← θ − lr ∇ CE(z_t, y_t; θ). The lower bound of a comparison.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> learner = FineTune(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
     >>> for t in range(20):
     ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)

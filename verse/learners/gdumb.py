@@ -8,17 +8,17 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.interrupts import deferred_interrupt
 from verse.kernels.losses import added, cross_entropy, scaled
 from verse.kernels.mixing import cutmix
 from verse.kernels.randomness import Random
 from verse.learners.base import Learner, require, require_settings
-from verse.learners.network import Net
-from verse.learners.setting import BatchSize, Clip, Momentum, WeightDecay, about, share
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.greedy_balanced import GreedyBalanced
+from verse.network.net import Net
+from verse.network.plastic import Plastic
+from verse.settings import BatchSize, Clip, Momentum, WeightDecay, about, share
 
 
 def warm_restarts(epoch: int, highest: float, lowest: float) -> float:
@@ -50,7 +50,7 @@ class GDumb(Learner):
     head. Adapted: CutMix works on feature maps, and is mixup where features are vectors; the
     number of passes is smaller than the authors' 256, since F starts pretrained.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import Reservoir
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = GDumb(F, Reservoir(10))
@@ -82,13 +82,13 @@ class GDumb(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: Annotated[float, about("highest rate of the schedule", above=0)] = 0.05,
-        lr_min: Annotated[float, about("lowest rate of the schedule", above=0)] = 0.0005,
+        lr: Annotated[float, about("highest learning rate of the schedule", above=0)] = 0.05,
+        lr_min: Annotated[float, about("lowest learning rate of the schedule", above=0)] = 0.0005,
         momentum: Momentum = 0.9,
         weight_decay: WeightDecay = 1e-6,
         batch: BatchSize = 16,
-        passes: Annotated[int, about("passes over memory in a training", least=1)] = 64,
-        mix: Annotated[float, share("chance that a batch is mixed by CutMix")] = 0.5,
+        passes: Annotated[int, about("epochs over the replay buffer in a training", least=1)] = 64,
+        mix: Annotated[float, share("probability of CutMix for a batch")] = 0.5,
         clip: Clip = 10.0,
         seed: int = 0,
     ) -> None:

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.kernels.projection import solver, turn_from_all
 from verse.learners.base import Learner, require_settings
-from verse.learners.setting import Clip, Rate, about
+from verse.learners.shared.trigger import DEFAULT, Trigger, When
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, Trigger, When
-from verse.memory.base import Memory
+from verse.memory.base import Field, Memory
+from verse.network.plastic import Plastic
+from verse.settings import Clip, Rate, about
 
 
 class GEM(Learner):
@@ -32,7 +32,7 @@ class GEM(Learner):
     of tasks. The number of rows is bounded: neighbouring stretches are put together until there
     are at most ``references``, and each row is the gradient of at most C draws.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import Reservoir
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = GEM(F, Reservoir(10), lr=0.5, trigger="every:5")
@@ -60,29 +60,25 @@ class GEM(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        margin: Annotated[float, about("how far to turn beyond a right angle", least=0)] = 0.5,
-        references: Annotated[int, about("earlier stretches to respect, at most", least=1)] = 10,
+        margin: Annotated[float, about("margin of the projection", least=0)] = 0.5,
+        references: Annotated[int, about("past tasks to respect, at most", least=1)] = 10,
         trigger: When = DEFAULT,
         lr: Rate = 0.01,
-        C: Annotated[int, about("samples drawn from each of these stretches", least=1)] = 16,
+        C: Annotated[int, about("samples drawn from each past task", least=1)] = 16,
         clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
         require_settings(GEM, locals())
         solver()  # before anything is learned: it may not be installed
-        super().__init__(F, memory, seed=seed)
+        super().__init__(F, memory, {"stretch": Field((), torch.int32)}, seed=seed)
         self.margin, self.references, self.trigger = margin, references, trigger
         self.lr, self.C, self.clip = lr, C, clip
         self.memory: Memory = memory
-        self.when = Trigger.parse(trigger)
-        self.clock = Trigger.clock()
+        self.clock = Trigger(trigger)
         self.stretch = 0  # triggers so far
 
-    def memory_fields(self) -> dict[str, tuple[int, ...]]:
-        return super().memory_fields() | {"stretch": ()}
-
     def step(self, z: Tensor, y: int) -> None:
-        if self.when.due(self.clock, y):
+        if self.clock.due(y):
             self.stretch += 1
         _, g = self.theta.gradient(z, cross_entropy(torch.tensor([y], device=self.device)))
         past = self.past()
@@ -90,7 +86,7 @@ class GEM(Learner):
             g = g.clone()
             g = turn_from_all(g, torch.stack([self.reference(p) for p in past]), self.margin)
         self.descend(g, self.lr, self.clip)
-        self.memory.add(z[0], y, stretch=torch.tensor(float(self.stretch)))
+        self.memory.add(z[0], y, stretch=torch.tensor(self.stretch))
 
     def past(self) -> list[Tensor]:
         """Slots of the samples of past stretches, grouped into at most ``references`` runs."""
@@ -110,5 +106,5 @@ class GEM(Learner):
 
     @torch.no_grad()
     def consolidate(self) -> None:
-        if self.when.due_at_event(self.clock):
+        if self.clock.due_at_event():
             self.stretch += 1

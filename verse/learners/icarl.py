@@ -9,14 +9,14 @@ from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
 from verse.backbones.outputs import UnitLength
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import binary_cross_entropy
 from verse.learners.base import Learner, require_settings
-from verse.learners.setting import Clip, DrawsOrNone, Rate
+from verse.learners.shared.trigger import DEFAULT, Trigger, When
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, Trigger, When
 from verse.memory.base import Memory
 from verse.memory.herding import Herding
+from verse.network.plastic import Plastic
+from verse.settings import Clip, DrawsOrNone, Rate
 
 CHUNK = 256  # exemplars embedded at a time
 ABSENT = -8.0  # score of a class without exemplars; others are ≥ −4, the sphere's diameter squared
@@ -37,7 +37,7 @@ class ICaRL(Learner):
     a class may go on arriving after that, its own output is always taught by the label; exemplars
     are herded as they come (see ``Herding``), by their embeddings at arrival, which are stored.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import Reservoir
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = ICaRL(F, Reservoir(10))
@@ -74,22 +74,18 @@ class ICaRL(Learner):
         seed: int = 0,
     ) -> None:
         require_settings(ICaRL, locals())
-        super().__init__(F, Herding.like(memory), seed=seed)
+        # also the embedding at arrival, of length one, which herding compares
+        super().__init__(F, Herding.like(memory), {"e": (F.head.d,)}, seed=seed)
         self.lr, self.C, self.trigger, self.clip = lr, C, trigger, clip
         self.memory: Memory
-        self.when = Trigger.parse(trigger)
-        self.clock = Trigger.clock()
+        self.clock = Trigger(trigger)
         self.teacher = self.theta.copy()
         self.known = 0  # outputs the teacher knows
         self.learned = 0  # outputs that had a sample before this one
         self._means: tuple[tuple[Tensor, ...], tuple[int, ...], Tensor] | None = None
 
-    def memory_fields(self) -> dict[str, tuple[int, ...]]:
-        """Also the embedding at arrival, of length one, which herding compares."""
-        return super().memory_fields() | {"e": (self.F.head.d,)}
-
     def step(self, z: Tensor, y: int) -> None:
-        if self.when.due(self.clock, y):
+        if self.clock.due(y):
             self.protect(self.teacher.data, self.teacher.stats)
             self._remember()
         old = self.memory.sample(self.C)
@@ -110,13 +106,17 @@ class ICaRL(Learner):
             target[:, : self.known] = torch.sigmoid(self.teacher.scores(Z)[:, : self.known])
         return torch.maximum(target, own)
 
+    def drop_output(self, output: int, into: int | None) -> None:
+        self.known -= output < self.known
+        self.learned -= output < self.learned
+
     def _remember(self) -> None:
         self.teacher.assign(self.theta)
         self.known = self.learned
 
     @torch.no_grad()
     def consolidate(self) -> None:
-        if self.when.due_at_event(self.clock):
+        if self.clock.due_at_event():
             self._remember()
 
     def logits(self, Z: Tensor) -> Tensor:

@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
-from verse.kernels.vector import Vector
 from verse.learners.base import Learner, require_settings
-from verse.learners.setting import DrawsOrNone, about
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
+from verse.network.vector import Vector
+from verse.settings import DrawsOrNone, about
 
 
 class LaMAML(Learner):
@@ -30,7 +30,7 @@ class LaMAML(Learner):
     ``clip`` bounds every element of g, and the norms of g' and of g' ⊙ g. Adapted: a stream brings
     one sample, so there is one inner step; second-order terms are left out.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import Reservoir
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = LaMAML(F, Reservoir(10), lr=0.5)
@@ -56,10 +56,14 @@ class LaMAML(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        lr: Annotated[float, about("start value of every rate", above=0)] = 0.01,
-        eta: Annotated[float, about("rate of the rates; 0: they stay", least=0)] = 0.25,
+        lr: Annotated[float, about("start value of every learning rate", above=0)] = 0.01,
+        eta: Annotated[
+            float, about("learning rate of the learning rates; 0: fixed", least=0)
+        ] = 0.25,
         C: DrawsOrNone = 16,
-        clip: Annotated[float | None, about("bound on gradients; none: unbounded", above=0)] = 2.0,
+        clip: Annotated[
+            float | None, about("bound on gradients; none: not clipped", above=0)
+        ] = 2.0,
         seed: int = 0,
     ) -> None:
         require_settings(LaMAML, locals())

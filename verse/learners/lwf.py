@@ -7,14 +7,14 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.distillation import softened
 from verse.kernels.losses import added, cross_entropy
 from verse.learners.base import Learner, require_settings
-from verse.learners.setting import Clip, Rate, about
+from verse.learners.shared.trigger import DEFAULT, Trigger, When, task_based
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, Trigger, When, task_based
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
+from verse.settings import Clip, Rate, about
 
 
 class LwF(Learner):
@@ -28,7 +28,7 @@ class LwF(Learner):
     Adapted: a task's end is the ``trigger``; one growing head, so the cross-entropy is over all
     classes seen, where the authors train each task's own head.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> learner = LwF(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
     >>> for t in range(20):
     ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
@@ -57,14 +57,13 @@ class LwF(Learner):
         require_settings(LwF, locals())
         super().__init__(F, None, seed=seed)
         self.alpha, self.T, self.trigger, self.lr, self.clip = alpha, T, trigger, lr, clip
-        self.when = Trigger.parse(trigger)
-        self.clock = Trigger.clock()
+        self.clock = Trigger(trigger)
         self.teacher = self.theta.copy()
         self.known = 0  # outputs the teacher knows
         self.learned = 0  # outputs that had a sample before this one
 
     def step(self, z: Tensor, y: int) -> None:
-        if self.when.due(self.clock, y):
+        if self.clock.due(y):
             self.protect(self.teacher.data, self.teacher.stats)
             self.remember()
         loss = cross_entropy(torch.tensor([y], device=self.device))
@@ -75,11 +74,15 @@ class LwF(Learner):
         self.descend(g, self.lr, self.clip)
         self.learned = len(self.labels)
 
+    def drop_output(self, output: int, into: int | None) -> None:
+        self.known -= output < self.known
+        self.learned -= output < self.learned
+
     def remember(self) -> None:
         self.teacher.assign(self.theta)
         self.known = self.learned  # an output that has just arrived knows nothing to teach
 
     @torch.no_grad()
     def consolidate(self) -> None:
-        if self.when.due_at_event(self.clock):
+        if self.clock.due_at_event():
             self.remember()

@@ -7,13 +7,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
-from verse.learners.anchored import Anchored
 from verse.learners.base import require_settings
+from verse.learners.shared.anchored import Anchored
+from verse.learners.shared.trigger import DEFAULT, task_based
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, task_based
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
 
 
 def squared_norm(scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -28,7 +28,7 @@ def squared_norm(scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class MAS(Anchored):
-    """Weights to which the network's output is sensitive are held by springs.
+    """Weights to which the network's output is sensitive are held by a quadratic penalty.
 
     R. Aljundi et al., "Memory aware synapses: learning what (not) to forget", ECCV 2018::
 
@@ -37,9 +37,9 @@ class MAS(Anchored):
 
     Adapted: a task's end is the ``trigger``. A stream is seen once, so each sample's sensitivity
     is measured when it arrives, at the weights of that moment, not at the end of its task. The
-    springs are solved exactly (``penalty``, see ``Anchored``).
+    penalty is solved exactly (``penalty``, see ``Anchored``).
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> learner = MAS(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
     >>> for t in range(20):
     ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
@@ -49,8 +49,8 @@ class MAS(Anchored):
 
     name: ClassVar[str] = "mas"
     traits: ClassVar[Traits] = task_based(
-        "a trigger stands for the end of a task; importance is measured as samples pass; springs "
-        "solved exactly"
+        "a trigger stands for the end of a task; importance is measured as samples pass; the "
+        "penalty solved exactly"
     )
     STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "sensitivity", "measured")
 
@@ -72,7 +72,7 @@ class MAS(Anchored):
         self.measured = 0  # samples in it
 
     def step(self, z: Tensor, y: int) -> None:
-        if self.when.due(self.clock, y):
+        if self.clock.due(y):
             self.remember()
         _, g = self.theta.gradient(z, squared_norm, move_stats=False)
         sensitivity = g.abs()

@@ -7,11 +7,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.learners.base import Learner
-from verse.learners.fixed_features import Features, FixedFeatures
+from verse.learners.shared.fixed_features import Features, FixedFeatures
+from verse.learners.shared.outputs import without_row
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
 
 
 class NCM(Learner):
@@ -23,7 +24,7 @@ class NCM(Learner):
 
         μ_y ← μ_y + (e − μ_y) / (n_y + 1),  n_y ← n_y + 1;   score_k = −½ ‖e − μ_k‖²
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> learner = NCM(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)))
     >>> for t in range(4):
     ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
@@ -53,19 +54,19 @@ class NCM(Learner):
         self.means = torch.cat((self.means, self.means.new_zeros(1, self.means.shape[1])))
         self.counts.append(0)
 
-    def absorb(self, output: int, into: int) -> None:
-        total = self.counts[output] + self.counts[into]
-        self.means[into] = self.means[into].lerp(self.means[output], self.counts[output] / total)
-        self.counts[into] = total
-
-    def erase(self, output: int) -> None:
-        self.means[output] = 0
-        self.counts[output] = 0
+    def drop_output(self, output: int, into: int | None) -> None:
+        if into is not None:
+            total = self.counts[output] + self.counts[into]
+            share = self.counts[output] / total
+            self.means[into] = self.means[into].lerp(self.means[output], share)
+            self.counts[into] = total
+        self.means = without_row(self.means, output)
+        del self.counts[output]
 
     def step(self, z: Tensor, y: int) -> None:
         e = self.fixed(z)[0]
         mean = self.means[y].lerp(e, 1 / (self.counts[y] + 1))
-        self.clip_scale(mean, None)  # refuses what is not finite
+        self.require_finite(mean)
         self.means[y] = mean
         self.counts[y] += 1
 

@@ -7,13 +7,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.learners.base import Learner
-from verse.learners.setting import BatchSize, Clip, Momentum, Rate, WeightDecay
-from verse.learners.training import Epochs, Ints, MaxEpochs, Recipe, train_on
+from verse.learners.shared.training import Epochs, Ints, MaxEpochs, Recipe, train_on
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.everything import Everything
+from verse.network.plastic import Plastic
+from verse.settings import BatchSize, Clip, Momentum, Rate, WeightDecay
 
 
 class Offline(Learner):
@@ -23,7 +23,7 @@ class Offline(Learner):
     weights, at least ``epochs`` passes and until the training loss is flat. Between calls answers
     come from the latest training. Its memory has no bound.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> learner = Offline(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)))
     >>> for t in range(20):
     ...     learner.learn_one(torch.eye(2)[t // 10], t // 10)
@@ -69,13 +69,13 @@ class Offline(Learner):
         self.lr, self.momentum, self.weight_decay = lr, momentum, weight_decay
         self.batch, self.epochs, self.max_epochs, self.clip = batch, epochs, max_epochs, clip
         self.memory: Memory = everything
-        self.trained_on = [0, 0]  # samples learned and classes retired at the latest training
+        self.trained_on = [0, 0]  # samples learned and classes at the latest training
 
     def step(self, z: Tensor, y: int) -> None:
         self.memory.add(z[0], y)
 
     def consolidate(self) -> None:
-        now = [self.samples, len(self.retired)]
+        now = [self.samples, len(self.labels)]
         if len(self.memory) == 0 or now == self.trained_on:
             return
 

@@ -7,18 +7,18 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.crops import random_resized_crops
 from verse.kernels.losses import soft_cross_entropy
 from verse.kernels.maps import Maps
 from verse.kernels.product_quantizer import ENGINES, ProductQuantizer, parts_for
-from verse.kernels.vector import Vector
 from verse.learners.base import Learner, require, require_settings
-from verse.learners.setting import Clip, DrawsOrNone, Momentum, WeightDecay, about
 from verse.learners.traits import Traits
-from verse.memory.base import Memory
+from verse.memory.base import Field, Memory
 from verse.memory.class_balanced import ClassBalanced
 from verse.memory.reservoir import Reservoir
+from verse.network.plastic import Plastic
+from verse.network.vector import Vector
+from verse.settings import Clip, DrawsOrNone, Momentum, WeightDecay, about
 from verse.types import BadSetting, Batch
 
 MOST_VECTORS = 256 * 256  # that k-means looks at
@@ -41,7 +41,7 @@ class REMIND(Learner):
     stream. Those are kept as they are until then, outside the memory's budget, and are learned
     and replayed without quantisation.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = REMIND(F, ClassBalanced(10), base=8, lr=0.1)
     >>> for t in range(40):
@@ -66,19 +66,25 @@ class REMIND(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        base: Annotated[int, about("first samples, which train the codec", least=1)] = 100,
+        base: Annotated[int, about("first samples, which train the quantiser", least=1)] = 100,
         parts: Annotated[int | None, about("codebooks; none: one for 16 channels", least=1)] = None,
         codebook_size: Annotated[int, about("entries of a codebook", least=1, most=256)] = 256,
         codec: Annotated[str, about("which library trains and encodes", one_of=ENGINES)] = "torch",
-        lr: Annotated[float, about("rate at the first sample of a class", above=0)] = 0.01,
-        lr_step: Annotated[int, about("samples of a class per change of its rate", least=1)] = 100,
-        lr_span: Annotated[int, about("samples of a class to the lowest rate", least=1)] = 1300,
-        lr_last: Annotated[float, about("lowest rate, as a share of lr", above=0, most=1)] = 0.01,
+        lr: Annotated[float, about("learning rate at the first sample of a class", above=0)] = 0.01,
+        lr_step: Annotated[int, about("samples of a class per learning-rate step", least=1)] = 100,
+        lr_span: Annotated[
+            int, about("samples of a class to the lowest learning rate", least=1)
+        ] = 1300,
+        lr_last: Annotated[
+            float, about("lowest learning rate, relative to lr", above=0, most=1)
+        ] = 0.01,
         C: DrawsOrNone = 16,
         momentum: Momentum = 0.9,
         weight_decay: WeightDecay = 1e-5,
-        mixup: Annotated[float, about("how evenly pairs are mixed; 0: not at all", least=0)] = 0.1,
-        smallest_crop: Annotated[float, about("least share of a crop", above=0, most=1)] = 2 / 7,
+        mixup: Annotated[float, about("α of mixup's Beta(α, α); 0: no mixup", least=0)] = 0.1,
+        smallest_crop: Annotated[
+            float, about("smallest area of a crop, relative", above=0, most=1)
+        ] = 2 / 7,
         clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
@@ -92,7 +98,8 @@ class REMIND(Learner):
             f"parts must divide the {channels} channels of a feature, {parts} does not",
         )
         codes = ClassBalanced.like(memory)
-        super().__init__(F, codes, seed=seed)
+        stored = Field((self.maps.positions, self.code_length), torch.uint8)
+        super().__init__(F, codes, {"z": stored}, seed=seed)
         self.base, self.codebook_size, self.codec, self.C = base, codebook_size, codec, C
         self.lr, self.lr_step, self.lr_span, self.lr_last = lr, lr_step, lr_span, lr_last
         self.momentum, self.weight_decay, self.clip = momentum, weight_decay, clip
@@ -102,20 +109,16 @@ class REMIND(Learner):
         self.seen: list[int] = []  # samples of each class
         self.codebooks: Tensor | None = None
         self.raw = Reservoir(base, seed=seed)  # the base set, until the codec is trained
-        self.raw.allocate(self.device, z=self.stored_shape)
+        self.raw.allocate(self.device, z=self.F.stored_shape)
         self._quantizer: ProductQuantizer | None = None
-
-    def memory_fields(self) -> dict[str, tuple[int, ...]]:
-        return {"z": (self.maps.positions, self.code_length)}
-
-    def memory_types(self) -> dict[str, torch.dtype]:
-        return {"z": torch.uint8}
 
     def new_output(self, output: int) -> None:
         self.seen.append(0)
 
-    def absorb(self, output: int, into: int) -> None:
-        self.seen[into] += self.seen[output]
+    def drop_output(self, output: int, into: int | None) -> None:
+        if into is not None:
+            self.seen[into] += self.seen[output]
+        del self.seen[output]
 
     # ---- the codec --------------------------------------------------------------------------
 
@@ -156,17 +159,15 @@ class REMIND(Learner):
             for codes, y in zip(self.encode(kept.z), kept.y.tolist(), strict=True):
                 self.memory.add(codes, y)
         self.raw.length = 0
-        self.raw.allocate(self.device, z=self.stored_shape)
+        self.raw.allocate(self.device, z=self.F.stored_shape)
 
     @torch.no_grad()
     def fit(self, Z: Tensor, y: Tensor) -> None:
         """Train the codec on features [n, \\*z_shape] of any data; labels are not looked at."""
         if self.codebooks is not None:
             raise BadSetting("the codec is trained already; codes in memory depend on it")
-        few = torch.from_numpy(
-            self.random.draw(len(Z), MOST_VECTORS // self.memory_fields()["z"][0])
-        )
-        self._adopt(self._train(self._stored(Z[few])))
+        few = torch.from_numpy(self.random.draw(len(Z), MOST_VECTORS // self.maps.positions))
+        self._adopt(self._train(self.F.stored(Z[few])))
 
     # ---- learning ---------------------------------------------------------------------------
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+import numpy as np
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
 from verse.learners.base import Learner, require_settings
-from verse.learners.setting import Clip, DrawsOrNone, Rate, about
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
+from verse.network.linear import LinearStep
+from verse.network.plastic import Plastic
+from verse.settings import Clip, DrawsOrNone, Rate, about
 
 
 class TinyER(Learner):
@@ -24,7 +26,7 @@ class TinyER(Learner):
     ``steps`` > 1 repeats the update with fresh draws (for comparisons at equal compute).
 
     >>> import torch
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import Reservoir
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = TinyER(F, Reservoir(10), lr=0.5)
@@ -44,7 +46,7 @@ class TinyER(Learner):
         *,
         lr: Rate = 0.01,
         C: DrawsOrNone = 16,
-        steps: Annotated[int, about("updates for a sample, each with fresh draws", least=1)] = 1,
+        steps: Annotated[int, about("updates per sample, each with fresh draws", least=1)] = 1,
         clip: Clip = 1.0,
         seed: int = 0,
     ) -> None:
@@ -52,12 +54,24 @@ class TinyER(Learner):
         super().__init__(F, memory, seed=seed)
         self.lr, self.C, self.steps, self.clip = lr, C, steps, clip
         self.memory: Memory = memory
+        self.linear = LinearStep.of(self.theta)  # where F is linear
 
     def step(self, z: Tensor, y: int) -> None:
         if self.steps > 1:
             self.protect(self.theta.data)  # a later update may still be refused
         for _ in range(self.steps):
+            if self.linear is not None:
+                self._update_linear(self.linear, z, y)
+                continue
             D = self.memory.sample_with(z, y, self.C)
             _, g = self.theta.gradient(D.z, cross_entropy(D.y))
             self.descend(g, self.lr, self.clip)
         self.memory.add(z[0], y)
+
+    def _update_linear(self, step: LinearStep, z: Tensor, y: int) -> None:
+        """The same update for a linear F, without automatic differentiation."""
+        slots = self.memory.draw_slots(self.C)
+        E = step.rows(1 + len(slots))
+        E[0] = z.view(-1)
+        old = self.memory.gather(slots, E[1:])
+        step.replay(np.concatenate(([y], old)), lr=self.lr, clip=self.clip)

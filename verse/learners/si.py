@@ -7,18 +7,18 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy
-from verse.learners.anchored import Anchored
 from verse.learners.base import require_settings
-from verse.learners.setting import about
+from verse.learners.shared.anchored import Anchored
+from verse.learners.shared.trigger import DEFAULT, task_based
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, task_based
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
+from verse.settings import about
 
 
 class SI(Anchored):
-    """Weights whose movement lowered the loss are held by springs.
+    """Weights whose movement lowered the loss are held by a quadratic penalty.
 
     F. Zenke et al., "Continual learning through synaptic intelligence", ICML 2017. With g the
     gradient of the cross-entropy alone and Δθ what the weights really moved::
@@ -28,9 +28,9 @@ class SI(Anchored):
         θ ← θ − lr ∇ [ CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)² ]
 
     Adapted: a task's end is the ``trigger``. A new output's path starts at its first weights. The
-    springs are solved exactly (``penalty``, see ``Anchored``).
+    penalty is solved exactly (``penalty``, see ``Anchored``).
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> learner = SI(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
     >>> for t in range(20):
     ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
@@ -40,7 +40,7 @@ class SI(Anchored):
 
     name: ClassVar[str] = "si"
     traits: ClassVar[Traits] = task_based(
-        "a trigger stands for the end of a task; springs solved exactly; batches of one"
+        "a trigger stands for the end of a task; the penalty solved exactly; batches of one"
     )
     STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "path")
 
@@ -50,7 +50,7 @@ class SI(Anchored):
         memory: Memory | None = None,
         *,
         lam: float = 0.1,
-        xi: Annotated[float, about("keeps the division by small movements finite", above=0)] = 1e-3,
+        xi: Annotated[float, about("damping of the division by small movements", above=0)] = 1e-3,
         penalty: str = "implicit",
         trigger: str = DEFAULT,
         lr: float = 0.01,
@@ -64,7 +64,7 @@ class SI(Anchored):
         self.path = self.zeros()  # ω
 
     def step(self, z: Tensor, y: int) -> None:
-        if self.when.due(self.clock, y):
+        if self.clock.due(y):
             self.remember()
         _, g = self.theta.gradient(z, cross_entropy(torch.tensor([y], device=self.device)))
         before = self.theta.data.clone()

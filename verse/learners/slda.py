@@ -7,30 +7,33 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.moments import Moments
-from verse.learners.base import require_settings
-from verse.learners.fixed_features import Features, FixedFeatures
-from verse.learners.setting import about
+from verse.learners.base import Learner, require_settings
+from verse.learners.shared.fixed_features import Features, FixedFeatures
 from verse.learners.traits import Traits
-from verse.learners.with_moments import WithMoments
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
+from verse.settings import about
 
 
-class SLDA(WithMoments):
+class SLDA(Learner):
     """Class means and one covariance, both exact after every sample; a linear classifier of them.
 
     T. Hayes, C. Kanan, "Lifelong machine learning with deep streaming linear discriminant
     analysis", CVPR workshops 2020. With e = body(z) of the start weights (``features="embedding"``)
-    or z averaged over its positions (``"input"``), and δ = e − μ_y::
+    or z averaged over its positions (``"input"``) or the quarters of z as ``verse-joint`` looks at
+    them (``"grid"``), and δ = e − μ_y::
 
         S ← S + n_y / (n_y + 1) δ δᵀ,   μ_y ← μ_y + δ / (n_y + 1),   n_y ← n_y + 1
         Λ = ((1 − ε) S / N + ε I)⁻¹,    score_k = μ_kᵀ Λ e − ½ μ_kᵀ Λ μ_k
 
+    With ``features="grid"``, or without a ``shrinkage``, it is ε v I with the mean variance
+    v = tr(S) / N d; without a ``shrinkage`` ε is what ``verse.kernels.discriminant.oas`` says.
+
     The classifier is solved for when an answer is asked for and data came since; it follows from
     the state and is no part of it.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> learner = SLDA(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)))
     >>> for t in range(8):
     ...     learner.learn_one(torch.eye(2)[t % 2] + 0.1 * (t // 2 % 2), t % 2)
@@ -48,12 +51,16 @@ class SLDA(WithMoments):
         "which has no mean to deviate from, adds nothing; no base initialisation.",
     )
 
+    STATE: ClassVar[tuple[str, ...]] = ("moments",)
+
     def __init__(
         self,
         F: Plastic,
         memory: Memory | None = None,
         *,
-        shrinkage: Annotated[float, about("share of the identity", above=0, most=1)] = 1e-4,
+        shrinkage: Annotated[
+            float | None, about("shrinkage towards the identity; none: OAS", above=0, most=1)
+        ] = 1e-4,
         features: Features = "embedding",
         seed: int = 0,
     ) -> None:
@@ -65,12 +72,16 @@ class SLDA(WithMoments):
 
     def step(self, z: Tensor, y: int) -> None:
         e = self.fixed(z)
-        self.refuse_endless(e, y)
+        self.require_finite(self.moments.largest(e, y))
         self.moments.add(e, y)
 
     def logits(self, Z: Tensor) -> Tensor:
-        weight, bias = self.moments.classifier(self.shrinkage)
+        weight, bias = self._classifier()
         return torch.addmm(bias, self.fixed(Z), weight.t())
 
     def network(self) -> torch.nn.Module:
-        return self.fixed.network(*self.moments.classifier(self.shrinkage))
+        return self.fixed.network(*self._classifier())
+
+    def _classifier(self) -> tuple[Tensor, Tensor]:
+        relative = self.features == "grid" or self.shrinkage is None
+        return self.moments.classifier(self.shrinkage, relative=relative)

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from verse.backbones.plastic import Plastic
 from verse.learners.base import Learner
 from verse.learners.der import DER
 from verse.learners.lamaml import LaMAML
 from verse.learners.replay import TinyER
-from verse.learners.setting import about
+from verse.learners.shared.trigger import DEFAULT
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT
 from verse.learners.vcl import VCL
 from verse.learners.verse import VERSE
 from verse.memory.base import Memory
 from verse.memory.ring import Ring
+from verse.network.plastic import Plastic
+from verse.settings import about
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def coreset_vcl(
     F: Plastic,
     memory: Memory,
     *,
-    epochs: Annotated[int, about("passes over memory at an evaluation", least=0)] = 100,
+    epochs: Annotated[int, about("epochs over the replay buffer at an evaluation", least=0)] = 100,
     N: int = 100,
     lr_var: float = 1.0,
     draws: int = 10,

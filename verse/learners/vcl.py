@@ -7,14 +7,15 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.gaussian_head import expected_cross_entropy, kl_gradient, log_predictive
 from verse.kernels.randomness import Random
 from verse.learners.base import Learner, require, require_settings
-from verse.learners.setting import Clip, Rate, about
+from verse.learners.shared.outputs import without_row
+from verse.learners.shared.trigger import DEFAULT, Trigger, When, task_based
 from verse.learners.traits import Traits
-from verse.learners.trigger import DEFAULT, Trigger, When, task_based
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
+from verse.settings import Clip, Rate, about
 from verse.types import BadSetting
 
 START_LOG_VAR = -6.0  # the authors' first posterior
@@ -42,7 +43,7 @@ class VCL(Learner):
     memory, which predicts until the next sample is learned and is then dropped, as the authors
     do. They hold the coreset back from q; here a sample that memory keeps was also learned.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> learner = VCL(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
     >>> for t in range(20):
     ...     learner.learn_one(torch.eye(2)[t % 2], t % 2)
@@ -65,12 +66,14 @@ class VCL(Learner):
         memory: Memory | None = None,
         *,
         N: Annotated[int, about("samples over which the KL of a task is spread", least=1)] = 100,
-        lr_var: Annotated[float, about("rate of log σ²", least=0)] = 1.0,
+        lr_var: Annotated[float, about("learning rate of log σ²", least=0)] = 1.0,
         draws: Annotated[int, about("weights drawn for a step", least=1)] = 10,
         predict_draws: Annotated[int, about("weights drawn for an answer", least=1)] = 100,
         plastic_body: Annotated[bool, about("whether the body learns, too")] = True,
-        coreset_epochs: Annotated[int, about("passes over memory at an evaluation", least=0)] = 0,
-        C: Annotated[int, about("samples in a step over memory", least=1)] = 16,
+        coreset_epochs: Annotated[
+            int, about("epochs over the replay buffer at an evaluation", least=0)
+        ] = 0,
+        C: Annotated[int, about("batch size over the replay buffer", least=1)] = 16,
         trigger: When = DEFAULT,
         lr: Rate = 0.01,
         clip: Clip = 1.0,
@@ -82,8 +85,7 @@ class VCL(Learner):
         self.N, self.lr, self.lr_var, self.clip = N, lr, lr_var, clip
         self.draws, self.predict_draws, self.plastic_body = draws, predict_draws, plastic_body
         self.coreset_epochs, self.C, self.trigger = coreset_epochs, C, trigger
-        self.when = Trigger.parse(trigger)
-        self.clock = Trigger.clock()
+        self.clock = Trigger(trigger)
         self.learned = 0  # outputs that had a sample before this one
         # [n, d + 1], replaced in every change, so that a refused sample is taken back; μ is in θ
         self.log_var = self.prior_mean = self.prior_log_var = torch.zeros(
@@ -99,7 +101,7 @@ class VCL(Learner):
         return torch.cat((views["head.weight"][:n], views["head.bias"][:n, None]), 1)
 
     def step(self, z: Tensor, y: int) -> None:
-        if self.when.due(self.clock, y):
+        if self.clock.due(y):
             self.remember()
         mean, log_var, n = self.mean, self.log_var, self.theta.n
         noise = self.random.normal_tensor((self.draws, 1, n)).to(self.device)
@@ -130,6 +132,13 @@ class VCL(Learner):
         self.prior_mean = torch.cat((self.prior_mean, PRIOR_MEAN * row))
         self.prior_log_var = torch.cat((self.prior_log_var, PRIOR_LOG_VAR * row))
 
+    def drop_output(self, output: int, into: int | None) -> None:
+        self.learned -= output < self.learned
+        self.tuned = None
+        self.log_var = without_row(self.log_var, output)
+        self.prior_mean = without_row(self.prior_mean, output)
+        self.prior_log_var = without_row(self.prior_log_var, output)
+
     def remember(self) -> None:
         """p ← q, but for an output that has just arrived: it has learned nothing."""
         k = self.learned
@@ -138,7 +147,7 @@ class VCL(Learner):
 
     @torch.no_grad()
     def consolidate(self) -> None:
-        if self.when.due_at_event(self.clock):
+        if self.clock.due_at_event():
             self.remember()
         if self.coreset_epochs and self.tuned is None and self.memory is not None and self.memory:
             self.tuned = self.fitted(self.memory)

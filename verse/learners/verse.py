@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from verse.backbones.plastic import Plastic
 from verse.kernels.losses import cross_entropy, mse
 from verse.learners.base import Learner, require_settings
-from verse.learners.network import Net
-from verse.learners.setting import Clip, about, share
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.semantic import stochastic_ema
+from verse.network.linear import LinearStep
+from verse.network.net import Net
+from verse.network.plastic import Plastic
+from verse.settings import Clip, about, share
 from verse.types import Batch
 
 PREDICTORS = ("theta", "phi")
@@ -34,7 +36,7 @@ class VERSE(Learner):
     both gradients (None: the literal algorithm, which can diverge). ``predict_with`` is "theta"
     as in the paper, or "phi".
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import ClassBalanced
     >>> F = Plastic(torch.nn.Identity(), Head(4), z_shape=(4,))
     >>> learner = VERSE(F, ClassBalanced(20))
@@ -54,14 +56,16 @@ class VERSE(Learner):
         F: Plastic,
         memory: Memory,
         *,
-        alpha: Annotated[float, about("rate of the virtual step", least=0)] = 0.005,
-        beta: Annotated[float, about("rate of the global step", above=0)] = 0.01,
+        alpha: Annotated[float, about("learning rate of the virtual step", least=0)] = 0.005,
+        beta: Annotated[float, about("learning rate of the global step", above=0)] = 0.01,
         lam: Annotated[float, about("weight of the distillation", least=0)] = 0.3,
-        gamma: Annotated[float, share("how much of Φ stays at a renewal")] = 0.9,
-        r: Annotated[float, share("chance of a renewal of Φ after a step")] = 0.05,
-        C: Annotated[int, about("samples in each of the three draws from memory", least=1)] = 16,
+        gamma: Annotated[float, share("decay of the average Φ")] = 0.9,
+        r: Annotated[float, share("probability of an update of Φ after a step")] = 0.05,
+        C: Annotated[int, about("samples in each of the three replay batches", least=1)] = 16,
         clip: Clip = 1.0,
-        predict_with: Annotated[str, about("who answers: θ or Φ", one_of=PREDICTORS)] = "theta",
+        predict_with: Annotated[
+            str, about("weights that answer: θ or Φ", one_of=PREDICTORS)
+        ] = "theta",
         seed: int = 0,
     ) -> None:
         require_settings(VERSE, locals())
@@ -70,10 +74,24 @@ class VERSE(Learner):
         self.C, self.clip, self.predict_with = C, clip, predict_with
         self.memory: Memory = memory
         self.phi = self.theta.copy()
-        self.virtual = self.theta.copy()  # θ_v: storage only, overwritten in every step
-        self.loss_v = self.loss = float("nan")  # the latest losses, for trackers
+        self.linear = LinearStep.of(self.theta)  # where F is linear
+        if self.linear is None:
+            self.virtual = self.theta.copy()  # θ_v: storage only, overwritten in every step
 
     def step(self, z: Tensor, y: int) -> None:
+        self._train(z, y)
+        self.memory.add(z[0], y)
+
+    def _train(self, z: Tensor, y: int) -> None:
+        """One update of θ and perhaps of Φ."""
+        update = self._update if self.linear is None else self._update_linear
+        loss_v, loss = update(z, y)
+        pairs = ((self.phi.data, self.theta.data), (self.phi.stats, self.theta.stats))
+        if stochastic_ema(pairs, gamma=self.gamma, r=self.r, random=self.random):
+            self.phi.sync()
+        self.losses = {"loss_v": loss_v, "loss": loss}
+
+    def _update(self, z: Tensor, y: int) -> tuple[float, float]:
         theta, virtual, phi, memory = self.theta, self.virtual, self.phi, self.memory
 
         # the virtual step: θ_v = θ − α ∇ CE(D_v; θ), the new sample in D_v
@@ -90,12 +108,28 @@ class VERSE(Learner):
         loss, g = virtual.joint_gradient(D_M.z, cross_entropy(D_M.y), D_l.z, distil)
         self.descend(g, self.beta, self.clip)
         theta.stats.copy_(virtual.stats)
+        return float(loss_v), float(loss)
 
-        pairs = ((phi.data, theta.data), (phi.stats, theta.stats))
-        if stochastic_ema(pairs, gamma=self.gamma, r=self.r, random=self.random):
-            phi.sync()
-        memory.add(z[0], y)
-        self.loss_v, self.loss = float(loss_v), float(loss)
+    def _update_linear(self, z: Tensor, y: int) -> tuple[float, float]:
+        """The same for a linear F, without automatic differentiation and without θ_v."""
+        memory, step = self.memory, self.linear
+        assert step is not None
+        in_v, in_l, in_M = (memory.draw_slots(self.C) for _ in range(3))
+        # rows: D_l, D_M, the new sample, the others of D_v
+        k, new = len(in_l) or 1, np.array([y])
+        E = step.rows(2 * k + 1 + len(in_v))
+        E[2 * k] = z.view(-1)
+        if len(memory):
+            y_M = memory.gather(np.concatenate((in_l, in_M)), E[: 2 * k])[k:]
+            y_v = np.concatenate((new, memory.gather(in_v, E[2 * k + 1 :])))
+            if self.NEW_IN_GLOBAL:
+                y_M = np.concatenate((y_M, new))
+        else:
+            E[:2] = E[2]
+            y_M = y_v = new
+        return step.look_ahead(
+            k, y_M, y_v, self.phi, alpha=self.alpha, beta=self.beta, lam=self.lam, clip=self.clip
+        )
 
     @property
     def _answering(self) -> Net:
@@ -106,6 +140,3 @@ class VERSE(Learner):
 
     def network(self) -> nn.Module:
         return self._answering.frozen()
-
-    def losses(self) -> dict[str, float]:
-        return {"loss_v": self.loss_v, "loss": self.loss}

@@ -8,17 +8,17 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor, nn
 
-from verse.backbones.plastic import Plastic
+from verse.backbones.outputs import linear
 from verse.kernels.moments import Moments
 from verse.learners.base import require_settings
-from verse.learners.quarters import Quarters, linear
-from verse.learners.setting import about
+from verse.learners.shared.quarters import Quarters
 from verse.learners.verse import VERSE
-from verse.learners.with_moments import WithMoments
 from verse.memory.base import Memory
+from verse.network.plastic import Plastic
+from verse.settings import about
 
 
-class VERSELDA(WithMoments, VERSE):
+class VERSELDA(VERSE):
     """VERSE learns as written; a discriminant analysis of fixed features answers along with it.
 
     A memory of a few per cent forgets what it does not hold. Class means and a covariance do not:
@@ -33,7 +33,7 @@ class VERSELDA(WithMoments, VERSE):
     Gaussian posteriors in hundreds of dimensions are far too sure of themselves: √D and the
     temperature T soften them, w is the weight of the network beside them.
 
-    >>> from verse.backbones.plastic import Head
+    >>> from verse.network.plastic import Head
     >>> from verse.memory import ClassBalanced
     >>> F = Plastic(nn.Identity(), Head(2), z_shape=(2,))
     >>> learner = VERSELDA(F, ClassBalanced(8))
@@ -50,16 +50,18 @@ class VERSELDA(WithMoments, VERSE):
         adaptation="a variant of this project: VERSE's network and a streaming discriminant "
         "analysis answer together.",
     )
-    STATE: ClassVar[tuple[str, ...]] = (*VERSE.STATE, *WithMoments.STATE)
+    STATE: ClassVar[tuple[str, ...]] = (*VERSE.STATE, "moments")
 
     def __init__(
         self,
         F: Plastic,
         memory: Memory,
         *,
-        shrinkage: Annotated[float, about("share of the mean variance", above=0, most=1)] = 0.1,
-        temperature: Annotated[float, about("softens the scores of the statistics", above=0)] = 0.3,
-        weight: Annotated[float, about("of the network's scores beside them", least=0)] = 0.3,
+        shrinkage: Annotated[
+            float, about("shrinkage towards the mean variance", above=0, most=1)
+        ] = 0.1,
+        temperature: Annotated[float, about("temperature of the statistics", above=0)] = 0.3,
+        weight: Annotated[float, about("weight of the network's scores", least=0)] = 0.3,
         alpha: float = 0.005,
         beta: float = 0.01,
         lam: float = 0.3,
@@ -78,7 +80,7 @@ class VERSELDA(WithMoments, VERSE):
 
     def step(self, z: Tensor, y: int) -> None:
         e = self.quarters(z)[0]
-        self.refuse_endless(e, y)
+        self.require_finite(self.moments.largest(e, y))
         super().step(z, y)
         self.moments.add(e, y)
 

@@ -15,7 +15,7 @@ class VERSENewSample(VERSE):
     drawn from memory. This variant tells whether that is what it lacks.
 
     >>> import torch
-    >>> from verse.backbones.plastic import Head, Plastic
+    >>> from verse.network import Head, Plastic
     >>> from verse.memory import ClassBalanced
     >>> F = Plastic(torch.nn.Identity(), Head(4), z_shape=(4,))
     >>> learner = VERSENewSample(F, ClassBalanced(20))

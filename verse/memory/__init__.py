@@ -1,11 +1,12 @@
 """Episodic memories, one slot rule per file.
 
+Here goes who is kept and who is replaced, within which budget. What is done with the samples does
+not.
+
 The namespace is the registry: a class below is available by its ``name``.
 """
 
 from __future__ import annotations
-
-import difflib
 
 from verse.memory.base import Memory
 from verse.memory.class_balanced import ClassBalanced
@@ -13,6 +14,7 @@ from verse.memory.greedy_balanced import GreedyBalanced
 from verse.memory.reservoir import Reservoir
 from verse.memory.ring import Ring
 from verse.memory.semantic import stochastic_ema
+from verse.suggestions import suggest
 from verse.types import BadSetting
 
 __all__ = [
@@ -43,7 +45,5 @@ def names() -> list[str]:
 def get(name: str) -> type[Memory]:
     """The memory class of that name; an unknown name suggests the nearest."""
     if name not in _RULES:
-        near = difflib.get_close_matches(name, _RULES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(_RULES)}"
-        raise BadSetting(f"unknown memory {name!r}{hint}")
+        raise BadSetting(f"unknown memory {name!r}; {suggest(name, _RULES)}")
     return _RULES[name]

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from verse.kernels.randomness import Random
+from verse.types import BadState
 
 
 class ByClass:
@@ -87,8 +88,10 @@ class ByClass:
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         self.__init__()  # type: ignore[misc]
-        slots = iter(state["slots"].tolist())
-        for y, size in zip(state["classes"].tolist(), state["sizes"].tolist(), strict=True):
+        slots, sizes = iter(state["slots"].tolist()), state["sizes"].tolist()
+        if sum(sizes) != len(state["slots"]) or min(sizes, default=0) < 0:
+            raise BadState("the saved memory is damaged: its slots and classes do not fit")
+        for y, size in zip(state["classes"].tolist(), sizes, strict=True):
             members = [next(slots) for _ in range(size)]
             self.slots[y] = members
             self.place.update({slot: position for position, slot in enumerate(members)})

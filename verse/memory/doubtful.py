@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import torch
 
 from verse.memory.class_balanced import ClassBalanced
@@ -20,6 +23,9 @@ class Doubtful(ClassBalanced):
     >>> memory.all().z.max().item()
     50.0
     """
+
+    name: ClassVar[str] = "doubtful"
+    NEEDS: ClassVar[Mapping[str, int]] = {"doubt": 0}
 
     def _leaving(self) -> int:
         slots = self.index.slots[self.index.largest(self.random)]

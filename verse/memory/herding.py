@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -36,6 +37,9 @@ class Herding(ClassBalanced):
     >>> bool(memory.all().z.max() < 9)
     True
     """
+
+    name: ClassVar[str] = "herding"
+    NEEDS: ClassVar[Mapping[str, int]] = {"e": 1}
 
     def __init__(
         self,
@@ -92,6 +96,11 @@ class Herding(ClassBalanced):
             self.sums[into] = self.sums[into] + joined if into in self.sums else joined
             self.totals[into] = self.totals.get(into, 0) + self.totals.pop(y)
         return super().relabel(y, into)
+
+    def _close_gap(self, output: int) -> None:
+        self.sums = {y - (y > output): value for y, value in self.sums.items()}
+        self.totals = {y - (y > output): value for y, value in self.totals.items()}
+        super()._close_gap(output)
 
     def state(self) -> dict[str, Tensor]:
         width = self.fields["e"].shape[1]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from verse.memory.base import Field, Fields
 from verse.memory.class_balanced import ClassBalanced
 
+LARGEST_COUNT = torch.iinfo(torch.int32).max
 NOBODY = torch.finfo(torch.float32).max  # the gap of a prototype that is alone in its class
 
 
@@ -20,7 +21,7 @@ class Write:
 
     slot: int
     z: Tensor
-    count: float
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +55,10 @@ class Prototypes(ClassBalanced):
     name: ClassVar[str] = "prototypes"
     _relinks: bool = True
 
-    def allocate(
-        self,
-        device: torch.device,
-        types: Mapping[str, torch.dtype] | None = None,
-        /,
-        **shapes: tuple[int, ...],
-    ) -> None:
+    def allocate(self, device: torch.device, /, **fields: tuple[int, ...] | Field) -> None:
         """Beside the given fields: counts, and the slot and squared distance of the nearest."""
-        types = {"near": torch.int64, **(types or {})}
-        super().allocate(device, types, count=(), gap=(), near=(), **shapes)
+        own: Fields = {"count": Field((), torch.int32), "gap": (), "near": Field((), torch.int64)}
+        super().allocate(device, **own, **fields)
 
     # ---- adding -----------------------------------------------------------------------------
 
@@ -74,15 +69,15 @@ class Prototypes(ClassBalanced):
         if self.per_class is not None and len(own) >= self.per_class:
             crowded = y
         elif self.length < self.limit:
-            return Plan(Write(self.length, z, 1.0))
+            return Plan(Write(self.length, z, 1))
         else:
             crowded = self.index.largest(self.random)
         if self.index.size(crowded) > 1:
             a, b = self._closest(crowded)
-            return Plan(Write(b, z, 1.0), self._mean(a, self.fields["z"][b], self._count(b)))
+            return Plan(Write(b, z, 1), self._mean(a, self.fields["z"][b], self._count(b)))
         if own:
-            return Plan(self._mean(own[0], z, 1.0))
-        return Plan(Write(self.index.any_slot(crowded, self.random), z, 1.0))
+            return Plan(self._mean(own[0], z, 1))
+        return Plan(Write(self.index.any_slot(crowded, self.random), z, 1))
 
     def carry_out(self, plan: Plan, y: int) -> int:
         """Do what was planned; returns the slot of the new sample."""
@@ -132,14 +127,14 @@ class Prototypes(ClassBalanced):
 
     # ---- distances --------------------------------------------------------------------------
 
-    def _count(self, slot: int) -> float:
-        return float(self.fields["count"][slot])
+    def _count(self, slot: int) -> int:
+        return int(self.fields["count"][slot])
 
-    def _mean(self, slot: int, z: Tensor, count: float) -> Write:
+    def _mean(self, slot: int, z: Tensor, count: int) -> Write:
         """The prototype in ``slot`` after ``count`` samples of mean ``z`` joined it."""
         total = self._count(slot) + count
-        return Write(slot, torch.lerp(self.fields["z"][slot].float(), z.float(), count / total),
-                     total)  # fmt: skip
+        z = torch.lerp(self.fields["z"][slot].float(), z.float(), count / total)
+        return Write(slot, z, min(total, LARGEST_COUNT))
 
     def _members(self, y: int) -> Tensor:
         return torch.tensor(self.index.slots.get(y, []), device=self.fields["y"].device).long()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from verse.memory.base import Memory
@@ -33,3 +34,16 @@ class Reservoir(Memory):
             return self.length
         place = self.random.below(self.seen)
         return place if place < self.limit else None
+
+    def absorb(self, other: Memory, outputs: Sequence[int]) -> None:
+        """Each sample that either memory has seen stays with about the same probability: how many
+        come from which is drawn as from an urn of all samples seen."""
+        seen, room = self.seen + other.seen, min(self.limit, len(self) + len(other))
+        theirs = int(self.random.numpy.hypergeometric(other.seen, self.seen, room)) if room else 0
+        theirs = min(len(other), max(theirs, room - len(self)))
+        self._keep(self._survivors(room - theirs), self.fields["y"].shape[0])
+        for slot in self.random.draw(len(other), theirs).tolist():
+            fields = {name: field[slot] for name, field in other.fields.items()}
+            z, y = fields.pop("z"), outputs[int(fields.pop("y"))]
+            self.add(z, y, **fields)
+        self.seen = seen

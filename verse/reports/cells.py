@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,10 +20,7 @@ import numpy as np
 
 from verse import learners, streams
 from verse.experiments.result import Result
-from verse.reports import statistics
-from verse.reports.losses import Curve
 
-RENDERED = ("tabletop",)
 Results = list[Result]
 Cells = dict[str, dict[str, Results]]
 """Learner → ordering → runs."""
@@ -94,14 +91,13 @@ class Key:
 class Sorted:
     """All cells of a store, and the ones that its main tables show."""
 
-    def __init__(self, results: Iterable[Result], losses: Iterable[Curve] = ()) -> None:
+    def __init__(self, results: Iterable[Result]) -> None:
         self.cells: dict[Key, Results] = defaultdict(list)
-        self.losses = list(losses)
         self.ids: list[str] = []
         self.left_out = 0
         self._main: dict[Bench, Cells] = {}
         for result in results:
-            self.ids.append(result.run.id)
+            self.ids.append(result.id)
             if result.run.fps is not None:
                 self.left_out += 1
             else:
@@ -119,33 +115,9 @@ class Sorted:
         return sorted({k.bench for k in self.cells if k.bench.validation is None}, key=_by_name)
 
     @cached_property
-    def compared(self) -> list[Bench]:
-        """Those of the comparison proper: filmed data, the backbone of most runs.
-
-        Rendered data, if there are others, and other backbones, whose settings are those chosen
-        with the main one, are reported but not counted.
-        """
-        filmed = [b for b in self.benches if b.dataset not in RENDERED] or self.benches
-        runs = [k.bench.backbone for k, found in self.cells.items() if k.bench in filmed
-                for _ in found]  # fmt: skip
-        main = usual(runs)
-        return [b for b in filmed if b.backbone == main]
-
-    @cached_property
     def tuning(self) -> list[Bench]:
         """Those on validation videos."""
         return sorted({k.bench for k in self.cells if k.bench.validation is not None}, key=_by_name)
-
-    @cached_property
-    def losses_of_verse(self) -> dict[tuple[Bench, str], list[Curve]]:
-        """Its curves by data set and by the settings that were named."""
-        groups: dict[tuple[Bench, str], list[Curve]] = defaultdict(list)
-        for curve in self.losses:
-            run = curve.result.run
-            if run.learner == "verse" and {"loss_v", "loss"} <= set(curve.losses):
-                named = words(run.settings) or "default settings"
-                groups[bench_of(curve.result), named].append(curve)
-        return dict(groups)
 
     def conditions(self, bench: Bench) -> Conditions:
         """Those under which most learners ran, then most runs."""
@@ -196,14 +168,13 @@ def bench_of(result: Result) -> Bench:
 def key(result: Result) -> Key:
     """The cell of a result."""
     run = result.run
-    default = replace(run, memory="").memory
     settings = {name: value for name, value in result.settings.items() if name != "seed"}
     return Key(
         bench_of(result),
         Conditions(
             run.capacity, result.circumstances.get("at", run.at or ""), run.batchnorm,
             run.precision, run.features, run.every, run.steps,
-            "" if run.memory == default else run.memory, run.weights or "",
+            run.own_memory, run.weights or "",
             result.fingerprint[:12],
         ),
         run.learner,
@@ -228,7 +199,8 @@ def orders_of(cells: Cells) -> list[str]:
 
 def fine_tunes(learner: str) -> bool:
     """It trains on its memory before it answers, so it is no streaming method."""
-    return learners.get(learner).traits.fine_tuning
+    # a name that a file gives is looked up among what is installed, and never imported
+    return learner in learners.names() and learners.get(learner).traits.fine_tuning
 
 
 def competes(learner: str) -> bool:
@@ -240,15 +212,11 @@ def ranked(cells: Cells, order: str) -> list[str]:
     """Competing learners of an ordering: first who beats most others.
 
     Learners may have run with different seeds, and seeds are not equally hard. So two learners are
-    compared on the seeds that both have, and a learner's rank is by the number of others that it
-    beats minus the number that beat it (Copeland's rule), then by its mean.
+    compared by μ_all on the seeds that both have, and a learner's rank is by the number of others
+    that it beats minus the number that beat it (Copeland's rule), then by its mean.
     """
     there = [name for name, by in cells.items() if order in by and competes(name)]
-    measure = statistics.metric(*(cells[name][order] for name in there))
-    scores = {
-        name: {r.run.seed: statistics.score(r, measure) for r in cells[name][order]}
-        for name in there
-    }
+    scores = {name: {r.run.seed: r.mu_all for r in cells[name][order]} for name in there}
     wins = {a: sum(np.sign(_lead(scores[a], scores[b])) for b in there) for a in there}
     return sorted(there, key=lambda name: (-wins[name], -np.mean(list(scores[name].values()))))
 

@@ -6,7 +6,7 @@ from statistics import median
 
 from verse.experiments.result import Result
 from verse.reports.cells import Bench, Sorted
-from verse.reports.omega import shown
+from verse.reports.scores import shown
 from verse.reports.tables import Table, Text
 
 

@@ -1,14 +1,13 @@
-"""The figures of a data set: α_t curves, bars of μ_all, Ω_all with intervals; leads; losses."""
+"""The figures of a data set: α_t curves, bars of μ_all, Ω_all with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from verse import streams
 from verse.reports import statistics, style
 from verse.reports.cells import (
     Bench,
@@ -18,7 +17,7 @@ from verse.reports.cells import (
     is_verse,
     orders_of,
 )
-from verse.reports.omega import MARK, cell_names, competitors, shown
+from verse.reports.scores import MARK, competitors, shown
 from verse.reports.statistics import Estimate
 from verse.types import MissingExtra
 
@@ -163,7 +162,7 @@ def intervals(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
             if e is not None:
                 kinds.setdefault((style.shade(name), fine_tunes(name)), {})[row] = e
         for (colour, hollow), rows in kinds.items():
-            _dots(axis, rows, colour, hollow)
+            dots(axis, rows, colour, hollow)
         axis.axvline(1, color=style.BOUND, linestyle="--", linewidth=1)
         axis.set_title(order)
         axis.set_xlabel("Ω_all")
@@ -178,79 +177,10 @@ def intervals(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
                    f"Ω_all with intervals: {bench.title}", note)  # fmt: skip
 
 
-def _dots(axis: Axes, rows: dict[float, Estimate], colour: str, hollow: bool) -> None:
+def dots(axis: Axes, rows: dict[float, Estimate], colour: str, hollow: bool) -> None:
     """Row → estimate; hollow dots mark what does not count as a win."""
     means = np.array([e.mean for e in rows.values()])
     ends = np.array([[e.low, e.high] for e in rows.values()])
     reach = np.abs(ends - means[:, None]).T  # [2, rows]
     axis.errorbar(means, list(rows), xerr=reach, fmt="o", color=colour, markersize=5,
                   elinewidth=1.6, mfc="white" if hollow else colour)  # fmt: skip
-
-
-def leads(listed: Sequence[dict[str, Any]], folder: Path) -> Picture | None:
-    """The lead over the best rival in every cell, one panel for VERSE and each variant."""
-    known = [v for v in listed if v["lead_mean"] is not None]
-    if not known:
-        return None
-    names = list(dict.fromkeys(v["learner"] for v in known))
-    names.sort(key=lambda name: (name != "verse", name))
-    cells = cell_names(known)
-    rows = {cell: row for row, cell in enumerate(reversed(cells))}
-    labels = list(reversed(cells.values()))
-    figure, axes = style.panels(len(names), 1.3 + 0.24 * len(labels), width=4.4)
-    for axis, name in zip(axes, names, strict=True):
-        for v in (v for v in known if v["learner"] == name):
-            e = Estimate(v["lead_mean"], v["lead_low"], v["lead_high"], v["n"])
-            row, colour = rows[v["bench"], v["order"]], style.VERDICTS[v["verdict"]]
-            _dots(axis, {row: e}, colour, hollow=v["verdict"] in ("tied", "undecided"))
-            axis.annotate(v["rival"], (e.mean, row), xytext=(0, 5), textcoords="offset points",
-                          ha="center", fontsize=6.5, color="#444444",
-                          bbox={"fc": "white", "ec": "none", "pad": 0.6})  # fmt: skip
-        axis.axvline(0, color=style.BOUND, linewidth=1)
-        axis.set_title(name)
-        axis.set_xlabel("lead over the best rival")
-        axis.set_yticks(range(len(labels)), labels)
-        axis.set_ylim(-0.6, len(labels) - 0.2)
-    handles = [Line2D([], [], color=colour, marker="o", linestyle="-", label=word,
-                      mfc="white" if word in ("tied", "undecided") else colour)
-               for word, colour in style.VERDICTS.items()
-               if any(v["verdict"] == word for v in known)]  # fmt: skip
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
-    note = (
-        "Paired difference in Ω_all on common seeds with its 95 % interval; the name above a dot "
-        "is the rival. Left of zero beyond chance: a loss; first is what leads every rival beyond "
-        "chance, not only this one. Every panel has a scale of its own."
-    )
-    return Picture(style.save(figure, folder, "leads"), "VERSE against the best rival", note)
-
-
-def losses(found: Sorted, folder: Path) -> list[Picture]:
-    """Both losses of VERSE over the stream, one figure for each data set and its settings."""
-    pictures: list[Picture] = []
-    for (bench, settings), mine in found.losses_of_verse.items():
-        further = sum(p.name.startswith(f"losses-{bench.slug}") for p in pictures)
-        orders = [o for o in streams.names() if any(c.result.run.order == o for c in mine)]
-        figure, axes = style.panels(len(orders), 2.8, width=4.6, rows=2 if len(orders) > 2 else 1)
-        for axis, order in zip(axes, orders, strict=True):
-            there = [c for c in mine if c.result.run.order == order]
-            for name, label, colour in (("loss_v", "L_v, of the virtual step", "#0072b2"),
-                                        ("loss", "L, of the global step", "#d55e00")):  # fmt: skip
-                length = min(len(c.positions) for c in there)
-                values = np.array([c.losses[name][:length] for c in there])  # [seeds, points]
-                width = max(1, length // 25)
-                smooth = np.convolve(values.mean(0), np.ones(width) / width, mode="valid")
-                x = np.array(there[0].positions[:length], dtype=np.float64) / there[0].result.frames
-                axis.plot(x, values.mean(0), color=colour, linewidth=0.6, alpha=0.35)
-                axis.plot(x[width - 1 :], smooth, color=colour, linewidth=1.8, label=label)
-            axis.set_title(order)
-            axis.set_ylim(bottom=0)
-            axis.set_xlabel("share of the stream")
-            axis.set_ylabel("loss")
-            axis.xaxis.set_major_formatter("{x:.0%}")
-        handles, names = axes[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=2)
-        name = f"losses-{bench.slug}{f'-{further}' if further else ''}"
-        note = f"Mean over seeds at every 16th frame (thin), its running mean (thick); {settings}."
-        title = f"The losses of VERSE: {bench.title}"
-        pictures.append(Picture(style.save(figure, folder, name), title, note))
-    return pictures

@@ -18,6 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from verse.experiments.result import Result
+from verse.types import MissingExtra
+
+try:
+    from scipy import stats
+except ModuleNotFoundError as error:
+    raise MissingExtra("scipy", "report") from error
 
 Floats = npt.NDArray[np.float64]
 DRAWS = 2000
@@ -69,6 +75,11 @@ def omega(results: Sequence[Result]) -> Estimate | None:
     return _estimate(results, "omega") if metric(results) == "omega" else None
 
 
+def paper_omega(results: Sequence[Result]) -> Estimate | None:
+    """Ω against Offline trained by SGD, as the paper has it; None where a run has none."""
+    return _estimate(results, "paper") if metric(results) == "omega" else None
+
+
 def mu(results: Sequence[Result]) -> Estimate:
     """μ_all; no accuracy lies outside 0 … 1, so neither does its interval."""
     e = _estimate(results, "mu")
@@ -76,8 +87,8 @@ def mu(results: Sequence[Result]) -> Estimate:
 
 
 def score(result: Result, measure: str) -> float:
-    """Ω_all or μ_all of one run."""
-    value = result.omega_all if measure == "omega" else result.mu_all
+    """Ω_all ("omega"), the paper's Ω ("paper") or μ_all ("mu") of one run."""
+    value = {"omega": result.omega_all, "paper": result.omega_paper}.get(measure, result.mu_all)
     assert value is not None  # ``metric`` has chosen the measure
     return value
 
@@ -116,7 +127,7 @@ def of_numbers(values: Sequence[float]) -> Estimate:
     """A mean over seeds alone.
 
     >>> of_numbers([1.0, 1.0, 1.0])
-    Estimate(mean=1.0, low=1.0, high=1.0, n=3, p=0.001)
+    Estimate(mean=1.0, low=1.0, high=1.0, n=3, p=0.0)
     """
     drawn = np.tile(np.asarray(values, dtype=np.float64), (DRAWS, 1))
     return _interval(drawn, float(np.mean(values)))
@@ -125,38 +136,6 @@ def of_numbers(values: Sequence[float]) -> Estimate:
 def common(*groups: Sequence[Result]) -> list[int]:
     """The seeds that all groups have."""
     return sorted(set.intersection(*({r.run.seed for r in runs} for runs in groups)))
-
-
-def p_value(ours: Sequence[Result], theirs: Sequence[Result]) -> float | None:
-    """Of a paired t-test over the seeds both have; None with too few."""
-    seeds, measure = common(ours, theirs), metric(ours, theirs)
-    if len(seeds) < ENOUGH:
-        return None
-    a, b = ({r.run.seed: score(r, measure) for r in runs} for runs in (ours, theirs))
-    d = np.array([a[seed] - b[seed] for seed in seeds])
-    spread = float(np.std(d, ddof=1))
-    if spread == 0:
-        return 1.0 if not d.any() else 0.0
-    return student(float(np.mean(d)) / (spread / math.sqrt(len(d))), len(d) - 1)
-
-
-def student(t: float, freedom: int) -> float:
-    """Two-sided p of Student's t for whole degrees of freedom, by the finite sums of its integral.
-
-    >>> round(student(2.776445, 4), 4), round(student(-3.182446, 3), 4)
-    (0.05, 0.05)
-    """
-    angle = math.atan(abs(t) / math.sqrt(freedom))
-    cosine, sine = math.cos(angle), math.sin(angle)
-    term, total = (1.0, 1.0) if freedom % 2 == 0 else (cosine, cosine)
-    for k in range(1 + freedom % 2, freedom - 2, 2):
-        term *= cosine**2 * k / (k + 1)
-        total += term
-    if freedom % 2 == 0:
-        inside = sine * total
-    else:
-        inside = 2 / math.pi * (angle + (sine * total if freedom > 1 else 0.0))
-    return max(0.0, 1 - inside)
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -185,10 +164,23 @@ def _interval(drawn: Floats, mean: float) -> Estimate:
         error = drawn.std(1, ddof=1) / math.sqrt(n)
         centre = centre + np.random.default_rng(1).standard_t(n - 1, size=draws) * error
     low, high = np.quantile(centre, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    # two-sided; no draw beyond zero says no more than that p is small
-    beyond = min(np.mean(centre <= 0), np.mean(centre >= 0))
-    p = min(1.0, 2 * max(float(beyond), 1 / draws))
-    return Estimate(mean, float(low), float(high), n, p)
+    return Estimate(mean, float(low), float(high), n, p_of(mean, float(low), float(high), n))
+
+
+def p_of(mean: float, low: float, high: float, n: int) -> float:
+    """Two-sided p of a mean's being zero that agrees with its interval: below 0.05 where, and only
+    where, the interval excludes zero. Between and beyond it is that of Student's t.
+
+    >>> round(p_of(2.0, 0.0, 4.0, 5), 3), p_of(2.0, 1.0, 3.0, 5) < 0.05 < p_of(2.0, -1.0, 5.0, 5)
+    (0.05, True)
+    """
+    if mean == 0 or n < 2:
+        return 1.0
+    reach = mean - low if mean > 0 else high - mean
+    if reach <= 0:
+        return 0.0
+    scale = reach / stats.t.ppf((1 + LEVEL) / 2, n - 1)
+    return float(2 * stats.t.sf(abs(mean) / scale, n - 1))
 
 
 class _Same:
@@ -206,19 +198,22 @@ class _Same:
 
 def _drawn(result: Result, measure: str) -> Floats:
     """The figure of one run under each weighting of videos [draws]."""
-    mus, omegas = _curve(_Same(result))
-    return np.asarray(omegas if measure == "omega" else mus, dtype=np.float64)
+    return np.asarray(_curve(_Same(result))[measure], dtype=np.float64)
 
 
 @lru_cache(maxsize=8192)
-def _curve(key: _Same) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """(μ_all, Ω_all) [draws] each; without Offline the second is not a number."""
+def _curve(key: _Same) -> dict[str, npt.NDArray[np.float32]]:
+    """Measure → its figure [draws]; without Offline only μ_all is there."""
     alpha = _accuracies([event.by_video for event in key.result.events])
-    bounds = _accuracies([bound.by_video for bound in key.result.offline])
-    omegas = np.full(DRAWS, np.nan)
-    if bounds.shape == alpha.shape:
-        omegas = (alpha / np.maximum(bounds, 1e-9)).mean(1)
-    return alpha.mean(1).astype(np.float32), omegas.astype(np.float32)
+    found = {"mu": alpha.mean(1).astype(np.float32)}
+    bounds = key.result.offline
+    for measure, counts in (("omega", [b.best_by_video or b.by_video for b in bounds]),
+                            ("paper", [b.by_video for b in bounds])):  # fmt: skip
+        accuracies = _accuracies(counts)
+        if accuracies.shape == alpha.shape:
+            omegas = (alpha / np.maximum(accuracies, 1e-9)).mean(1)
+            found[measure] = omegas.astype(np.float32)
+    return found
 
 
 def _accuracies(events: Sequence[Sequence[Sequence[int]]]) -> Floats:

@@ -9,7 +9,6 @@ from typing import Any
 
 from verse.experiments.result import Result
 from verse.experiments.run import Run
-from verse.reports.ablations import place
 from verse.reports.cells import Bench, Key, Results, Sorted, words
 from verse.reports.tables import Table, Text
 from verse.types import BadState
@@ -84,6 +83,11 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool | str):
         return json.dumps(value)
     return repr(value)
+
+
+def place(value: Any) -> tuple[int, Any]:
+    """To put values in order: numbers, then words."""
+    return (0, value) if isinstance(value, int | float) else (1, str(value))
 
 
 def _least(cell: tuple[Key, Results]) -> list[tuple[int, Any]]:

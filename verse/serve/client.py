@@ -9,7 +9,7 @@ import random
 import ssl
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -72,8 +72,18 @@ class Client:
         )
         return answer
 
+    def learn_frame(self, frame: str, label: str, *, key: str | None = None) -> dict[str, Any]:
+        """Teach an image that was asked about within a minute, by the id that ``predict`` gave."""
+        answer: dict[str, Any] = self._send(
+            "POST",
+            "/v1/learn",
+            headers={"Idempotency-Key": key or str(uuid.uuid4())},
+            data={"label": label, "frame": frame},
+        )
+        return answer
+
     def predict(self, image: object) -> dict[str, Any]:
-        """What an image shows: label, confidence, probabilities, step."""
+        """What an image shows: label, confidence, probabilities, step, and the frame's id."""
         files = {"image": ("image", _encoded(image))}
         answer: dict[str, Any] = self._send("POST", "/v1/predict", files=files)
         return answer
@@ -91,6 +101,18 @@ class Client:
     def undo(self, seq: int) -> dict[str, Any]:
         """Take one of the latest samples back."""
         answer: dict[str, Any] = self._send("DELETE", f"/v1/samples/{seq}", once=True)
+        return answer
+
+    def undo_many(self, seqs: Iterable[int]) -> dict[str, Any]:
+        """Take several of the latest samples back, all of them or none."""
+        body = {"seqs": list(seqs)}
+        answer: dict[str, Any] = self._send("POST", "/v1/undo", once=True, json=body)
+        return answer
+
+    def undo_last(self, count: int) -> dict[str, Any]:
+        """Take the latest samples back."""
+        body = {"count": count}
+        answer: dict[str, Any] = self._send("POST", "/v1/undo", once=True, json=body)
         return answer
 
     def forget(self, label: str) -> dict[str, Any]:

@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verse.durable import DurableClassifier
-from verse.serve.views import Learned
-from verse.types import Label, Prediction
+from verse.serve.pictures import Frame, Picture
+from verse.serve.views import Learned, Reply
+from verse.types import Label
 
 
 @dataclass
 class Teach:
-    """An image to learn."""
+    """A picture to learn, or a frame that was asked about."""
 
-    image: bytes
+    sample: Picture | Frame
     label: Label
     key: str | None
     answer: Future[Learned] = field(default_factory=Future)
@@ -24,16 +25,16 @@ class Teach:
 
 @dataclass
 class Change:
-    """Something else to do with the classifier, and what listeners hear of its result."""
+    """Something else to do with the classifier, and the events that tell of its result."""
 
     act: Callable[[DurableClassifier], Any]
-    event: Callable[[Any], tuple[str, dict[str, Any]]]
+    events: Callable[[Any], list[tuple[str, dict[str, Any]]]]
     answer: Future[Any] = field(default_factory=Future)
 
 
 @dataclass
 class Ask:
-    """An image to answer for."""
+    """A picture to answer for."""
 
-    image: bytes
-    answer: Future[Prediction] = field(default_factory=Future)
+    picture: Picture
+    answer: Future[Reply] = field(default_factory=Future)

@@ -7,7 +7,7 @@ import time
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from verse.serve.heap import live_bytes
+from verse.serve.process_memory import live_bytes
 from verse.serve.session import Session
 
 SECONDS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -67,7 +67,7 @@ class Measured:
         try:
             await self.app(scope, receive, watched)
         finally:
-            # the route's pattern, so that nobody can fill the table with made-up paths
+            # the route's pattern, so that made-up paths cannot fill the table
             route = getattr(scope.get("route"), "path", "other")
             self.metrics.requests.labels(route, code).inc()
             if route != "/v1/events":  # lasts as long as its listener

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
+from collections.abc import Collection
 from pathlib import Path
 
-from verse import checkpoint
+from verse import paths
+from verse.durable.write_ahead import UNDO_WINDOW
 
 WINDOW = 50  # answers that the prequential accuracy is a mean of
 POINTS = 240  # of the accuracy's history; when there are more, every second one goes
@@ -51,22 +53,38 @@ class Prequential:
     """
 
     def __init__(self) -> None:
-        self._window: deque[bool] = deque(maxlen=WINDOW)
+        # (number, was it right): more than the mean needs, because some may be undone
+        self._answers: deque[tuple[int, bool]] = deque(maxlen=WINDOW + UNDO_WINDOW)
         self.points: list[tuple[int, float]] = []
 
     @property
     def accuracy(self) -> float | None:
-        return sum(self._window) / len(self._window) if self._window else None
+        lately = [correct for _, correct in self._answers][-WINDOW:]
+        return sum(lately) / len(lately) if lately else None
 
-    def add(self, sample: int, correct: bool) -> None:
-        self._window.append(correct)
-        self.points.append((sample, round(sum(self._window) / len(self._window), 4)))
+    def add(self, sample: int, correct: bool, seq: int = 0) -> None:
+        """The answer for the ``sample``-th sample, whose sequence number is ``seq``."""
+        self._answers.append((seq, correct))
+        self._mark(sample)
+
+    def remove(self, seqs: Collection[int], samples: int) -> None:
+        """Undone samples do not count; ``samples`` are left."""
+        kept = [answer for answer in self._answers if answer[0] not in seqs]
+        if len(kept) < len(self._answers):
+            self._answers = deque(kept, self._answers.maxlen)
+            self.points = [point for point in self.points if point[0] < samples]
+            self._mark(samples)
+
+    def _mark(self, sample: int) -> None:
+        if self.accuracy is None:
+            return
+        self.points.append((sample, round(self.accuracy, 4)))
         if len(self.points) > POINTS:
             self.points = self.points[1::2]
 
     def save(self, path: Path) -> None:
-        document = {"window": list(self._window), "points": self.points}
-        checkpoint.write_atomic(path, json.dumps(document).encode())
+        document = {"answers": list(self._answers), "points": self.points}
+        paths.write_atomic(path, json.dumps(document).encode())
 
     @classmethod
     def load(cls, path: Path) -> Prequential:
@@ -74,10 +92,12 @@ class Prequential:
         self = cls()
         try:
             document = json.loads(path.read_bytes())
-            window = [bool(correct) for correct in document["window"]]
+            if "window" in document:  # of an older version, without numbers
+                document["answers"] = [(0, correct) for correct in document["window"]]
+            answers = [(int(seq), bool(correct)) for seq, correct in document["answers"]]
             points = [(int(sample), float(accuracy)) for sample, accuracy in document["points"]]
         except (OSError, ValueError, KeyError, TypeError):
             return self
-        self._window.extend(window)
+        self._answers.extend(answers)
         self.points = points[-POINTS:]
         return self

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-Name = Annotated[str | int, Field(description="A class, as it was taught.", examples=["mug"])]
+from verse.serve.labels import shown
+
+Shown = BeforeValidator(lambda label: None if label is None else shown(label))
+Name = Annotated[
+    str | int, Shown, Field(description="A class, as it was taught.", examples=["mug"])
+]
+NoName = Annotated[str | int | None, Shown]
 
 
 class _Document(BaseModel):
@@ -16,7 +22,7 @@ class _Document(BaseModel):
 class Guess(_Document):
     """The answer before learning; null before anything was learned."""
 
-    label: str | int | None = Field(examples=["cup"])
+    label: NoName = Field(examples=["cup"])
     correct: bool | None = Field(examples=[False])
 
 
@@ -40,12 +46,20 @@ class Share(_Document):
 class Answer(_Document):
     """What an image shows."""
 
-    label: str | int | None = Field(
-        description="null before anything was learned", examples=["mug"]
+    label: NoName = Field(description="null: nothing taught fits", examples=["mug"])
+    nearest: NoName = Field(description="The likeliest class, known or not.", examples=["mug"])
+    known: bool = Field(description="Whether anything taught fits.", examples=[True])
+    novelty: float | None = Field(
+        description="0 like the frames taught, above 1 unknown; null before anything was learned.",
+        examples=[0.4],
     )
-    confidence: float = Field(examples=[0.93])
+    confidence: float = Field(description="Probability of the nearest.", examples=[0.93])
     probabilities: list[Share]
     step: int = Field(description="Samples learned when this was answered.", examples=[17])
+    frame: str = Field(
+        description="Its id: /v1/learn takes it instead of the image, for a minute.",
+        examples=["kQ3vZ1x0b7fT9a2c"],
+    )
 
 
 class ClassSummary(_Document):
@@ -55,6 +69,43 @@ class ClassSummary(_Document):
     taught: int = Field(description="Samples taught.", examples=[9])
     remembered: int = Field(description="Samples in memory now.", examples=[9])
     thumbnails: list[int] = Field(description="Numbers with a thumbnail.", examples=[[15, 17]])
+
+
+class ClassReport(_Document):
+    """What a class lacks."""
+
+    label: Name
+    samples: int = Field(description="Samples looked at.", examples=[9])
+    accuracy: float | None = Field(
+        description="Share recognised with what was taught together left out.", examples=[0.97]
+    )
+    looks_like: NoName = Field(examples=["cup"])
+    advice: str = Field(examples=["show it from other sides"])
+
+
+class Confusion(_Document):
+    """A class that is taken for another one."""
+
+    label: Name
+    taken_for: Name
+    share: float = Field(examples=[0.12])
+
+
+class Suspect(_Document):
+    """A sample that looks more like another class."""
+
+    label: Name
+    looks_like: Name
+    score: float = Field(description="The higher, the more it contradicts.", examples=[0.8])
+    seq: int | None = Field(description="For undo and its thumbnail.", examples=[17])
+
+
+class Report(_Document):
+    """Was it taught well? The worst suspects come first."""
+
+    classes: list[ClassReport]
+    confused: list[Confusion]
+    suspects: list[Suspect]
 
 
 class Queue(_Document):
@@ -107,6 +158,13 @@ class LearnerSettings(BaseModel):
     )
 
 
+class LastSample(_Document):
+    """A sample; its label is null if it was taught elsewhere."""
+
+    seq: int = Field(examples=[17])
+    label: NoName = Field(examples=["mug"])
+
+
 class Status(_Document):
     """The service at this moment."""
 
@@ -116,6 +174,7 @@ class Status(_Document):
     memory: MemoryUse
     rates: Rates
     prequential: History
+    last: LastSample | None = Field(description="The newest sample that can be undone.")
     step: int = Field(description="The step that answers come from.", examples=[17])
     learner: str = Field(examples=["verse"])
     backbone: str = Field(examples=["efficientnet-lite0"])
@@ -129,6 +188,35 @@ class Undone(_Document):
     seq: int = Field(examples=[17])
     label: Name
     samples: int = Field(examples=[16])
+
+
+class Undo(_Document):
+    """Which samples to take back: their numbers, or how many of the latest."""
+
+    seqs: list[Annotated[int, Field(ge=1, le=2**53 - 1)]] | None = Field(
+        None, min_length=1, max_length=1000, examples=[[16, 17]]
+    )
+    count: int | None = Field(None, ge=1, le=1000, examples=[None])
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Undo:
+        if (self.seqs is None) == (self.count is None):
+            raise ValueError("give either seqs or count")
+        return self
+
+
+class UndoneSample(_Document):
+    """A sample that was taken back."""
+
+    seq: int = Field(examples=[17])
+    label: Name
+
+
+class UndoneSamples(_Document):
+    """The samples are taken back, as if they had never come; the newest is first."""
+
+    undone: list[UndoneSample]
+    samples: int = Field(examples=[15])
 
 
 class Forgotten(_Document):
@@ -153,7 +241,7 @@ class Renamed(_Document):
 class Merge(_Document):
     """The class to become part of."""
 
-    into: str = Field(min_length=1, max_length=100, examples=["cup"])
+    into: str = Field(min_length=1, max_length=1000, examples=["cup"])
 
 
 class Merged(_Document):
@@ -172,4 +260,4 @@ class Health(_Document):
 class Problem(_Document):
     """What is wrong and what to do."""
 
-    detail: str = Field(examples=["these bytes is not an image in a known format"])
+    detail: str = Field(examples=["mug.txt is not a supported image: use JPEG, PNG, WEBP"])

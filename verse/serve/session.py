@@ -5,7 +5,7 @@ Requests of both kinds wait in bounded queues; a full one refuses at once (``Bus
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -13,50 +13,47 @@ from typing import Any
 import torch
 
 from verse.durable import DurableClassifier
-from verse.serve import pictures
+from verse.serve.errors import Closing
 from verse.serve.jobs import Ask, Change, Teach
-from verse.serve.predictor import Predictor
+from verse.serve.labels import known_label, shown
+from verse.serve.pictures import Frame, Picture
 from verse.serve.progress import Rate
-from verse.serve.refusals import Closing, Unknown
 from verse.serve.snapshot import Published
-from verse.serve.views import Learned, View
-from verse.serve.writer import Writer
-from verse.types import Label, Prediction, VerseError
+from verse.serve.undo import undo_last, undo_samples
+from verse.serve.views import Learned, Reply, View
+from verse.serve.workers.predictor import Predictor
+from verse.serve.workers.writer import Writer
+from verse.types import Label, VerseError
+
+Listener = Callable[[str, dict[str, Any]], None]
 
 
 class Session:
-    """A durable classifier at work. ``listener(type, data)`` hears of every change.
+    """A durable classifier at work.
 
-    >>> import io, tempfile, verse
-    >>> from PIL import Image
-    >>> file = io.BytesIO()
-    >>> Image.new("RGB", (64, 64), "red").save(file, "PNG")
+    ``limit`` bounds each queue.
+
+    >>> import tempfile, verse
+    >>> import numpy as np
     >>> session = Session(verse.open(tempfile.mkdtemp(), weights="random"))
+    >>> red = np.full((64, 64, 3), (200, 0, 0), np.uint8)
+    >>> picture = Picture(session.classifier.backbone.G.preprocess(red), red, b"")
     >>> session.start()
-    >>> session.learn(file.getvalue(), "red").result().seq
+    >>> session.learn(picture, "red").result().seq
     1
-    >>> session.predict(file.getvalue()).result().label
+    >>> session.predict(picture).result().answer.nearest
     'red'
     >>> session.close()
     """
 
-    def __init__(
-        self,
-        classifier: DurableClassifier,
-        *,
-        limit: int = 64,
-        max_pixels: int = pictures.MAX_PIXELS,
-        listener: Callable[[str, dict[str, Any]], None] = lambda kind, data: None,
-    ) -> None:
+    def __init__(self, classifier: DurableClassifier, *, limit: int = 64) -> None:
         self.classifier, self.limit = classifier, limit
-        self.listener = listener
         self.closing = False
+        self._listeners: list[Listener] = []
         _warm(classifier)
         published = Published(classifier)
-        self._writer = Writer(
-            classifier, published, limit=limit, max_pixels=max_pixels, tell=self._tell
-        )
-        self._predictor = Predictor(classifier, published, limit=limit, max_pixels=max_pixels)
+        self._writer = Writer(classifier, published, limit=limit, tell=self._tell)
+        self._predictor = Predictor(classifier, published, limit=limit)
 
     def start(self) -> None:
         self._writer.worker.start()
@@ -69,6 +66,10 @@ class Session:
         self.closing = True
         self._predictor.worker.stop()
         self._writer.close()
+
+    def listen(self, listener: Listener) -> None:
+        """``listener(type, data)`` hears of every change, in the writer's thread."""
+        self._listeners.append(listener)
 
     # ---- what anybody may look at, from any thread ------------------------------------------
 
@@ -100,26 +101,51 @@ class Session:
 
     # ---- what anybody may ask, from any thread ----------------------------------------------
 
-    def learn(self, image: bytes, label: Label, key: str | None = None) -> Future[Learned]:
-        lesson = Teach(image, label, key)
+    def learn(
+        self, sample: Picture | Frame, label: Label, key: str | None = None
+    ) -> Future[Learned]:
+        """Learn a picture, or a frame that was asked about."""
+        lesson = Teach(sample, label, key)
         self._enqueue(lesson)
         return lesson.answer
 
-    def predict(self, image: bytes) -> Future[Prediction]:
+    def predict(self, picture: Picture) -> Future[Reply]:
         if self.closing:
             raise Closing
-        question = Ask(image)
+        question = Ask(picture)
         self._predictor.worker.put(question, seconds=1)
         return question.answer
 
-    def undo(self, seq: int) -> Future[Label]:
-        change = Change(
-            lambda c: c.undo(seq), lambda label: ("undone", {"seq": seq, "label": label})
-        )
-        self._enqueue(change)
-        return change.answer
+    def undo(self, seqs: Sequence[int]) -> Future[list[tuple[int, Label]]]:
+        """Take these samples back, all of them or none."""
+        return self._undo(lambda c: undo_samples(c, seqs))
 
-    def forget(self, label: str) -> Future[int]:
+    def undo_last(self, count: int) -> Future[list[tuple[int, Label]]]:
+        """Take the last samples back, all of them or none."""
+        return self._undo(lambda c: undo_last(c, count))
+
+    def _undo(
+        self, act: Callable[[DurableClassifier], list[tuple[int, Label]]]
+    ) -> Future[list[tuple[int, Label]]]:
+        job = Change(
+            act,
+            lambda undone: [("undone", {"seq": seq, "label": shown(y)}) for seq, y in undone],
+        )
+        self._enqueue(job)
+        return job.answer
+
+    def report(self) -> Future[dict[str, Any]]:
+        """Was it taught well?"""
+        job = Change(lambda c: c.report().document(), lambda _: [])
+        self._enqueue(job)
+        return job.answer
+
+    def forget(self, label: str, *, exact: bool = False) -> Future[int]:
+        """Retire a class, or become the classifier that never saw it; answers go on meanwhile."""
+        if exact:
+            return self._change(
+                "forgotten", label, {}, lambda c, known: c.forget_exactly(label=known)
+            )
         return self._change("forgotten", label, {}, lambda c, known: c.forget(known))
 
     def rename(self, label: str, to: str) -> Future[None]:
@@ -127,7 +153,10 @@ class Session:
 
     def merge(self, label: str, into: str) -> Future[int]:
         return self._change(
-            "merged", label, {"into": into}, lambda c, known: c.merge(known, _known(c, into))
+            "merged",
+            label,
+            {"into": into},
+            lambda c, known: c.merge(known, known_label(c.taught, into)),
         )
 
     def _change(
@@ -138,7 +167,9 @@ class Session:
         act: Callable[[DurableClassifier, Label], Any],
     ) -> Future[Any]:
         data = {"change": change, "label": label, **more}
-        job = Change(lambda c: act(c, _known(c, label)), lambda result: ("class", data))
+        job = Change(
+            lambda c: act(c, known_label(c.taught, label)), lambda result: [("class", data)]
+        )
         self._enqueue(job)
         return job.answer
 
@@ -151,19 +182,11 @@ class Session:
         )
 
     def _tell(self, kind: str, data: dict[str, Any]) -> None:
-        self.listener(kind, data)
+        for listener in self._listeners:
+            listener(kind, data)
 
 
 def _warm(classifier: DurableClassifier) -> None:
-    """One step of a twin: torch loads much with its first one, and nobody shall wait for that."""
+    """One step of a twin: torch loads much with its first one, and no request waits for that."""
     with suppress(VerseError):
         classifier.twin().learn_feature(torch.zeros(classifier.backbone.F.z_shape), "warm")
-
-
-def _known(classifier: DurableClassifier, label: str) -> Label:
-    """The class of that name; a class taught as a number is found by its digits."""
-    if label in classifier.taught:
-        return label
-    if label.lstrip("-").isdecimal() and int(label) in classifier.taught:
-        return int(label)
-    raise Unknown(f"there is no class {label!r}")

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from verse.classifier import StreamClassifier
 from verse.durable import DurableClassifier
-from verse.learners import Learner
-from verse.types import Label, Prediction
+from verse.types import Answer
 
 
 @dataclass
 class _Copy:
-    learner: Learner
-    names: tuple[Label, ...] = ()
-    step: int = 0
+    classifier: StreamClassifier
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -40,7 +38,7 @@ class Published:
     """
 
     def __init__(self, classifier: DurableClassifier) -> None:
-        self._front, self._back = _Copy(classifier.twin().learner), _Copy(classifier.twin().learner)
+        self._front, self._back = _Copy(classifier.twin()), _Copy(classifier.twin())
         self.publish(classifier)
 
     def publish(self, classifier: DurableClassifier) -> None:
@@ -50,24 +48,19 @@ class Published:
         worked out here, so that no answer has to wait for it.
         """
         spare, nothing = self._back, torch.zeros(classifier.backbone.F.z_shape)
-        classifier.predict_feature(nothing)
+        classifier.ask_feature(nothing)
         with spare.lock:
-            spare.learner.follow(classifier.learner)
-            spare.learner.predict_proba_one(nothing)
-            spare.names, spare.step = classifier.names, classifier.samples
+            classifier.lead(spare.classifier)
+            spare.classifier.ask_feature(nothing)
         self._front, self._back = spare, self._front
 
-    def answer(self, z: Tensor) -> Prediction:
+    def answer(self, z: Tensor, *, blank: bool = False) -> Answer:
         """One reader thread: the answer of the latest published state."""
         while True:
             copy = self._front
             if copy.lock.acquire(blocking=False):
                 try:
-                    p = copy.learner.predict_proba_one(z)
-                    names, step = copy.names, copy.step
+                    return copy.classifier.ask_feature(z, blank=blank)
                 finally:
                     copy.lock.release()
-                labelled = {names[y]: value for y, value in p.items()}
-                best = max(labelled, key=labelled.__getitem__) if labelled else None
-                return Prediction(best, labelled, step)
             # the writer renews this copy already, so another is in front by now

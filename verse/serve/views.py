@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from torch import Tensor
+
 from verse.durable import DurableClassifier
+from verse.serve.labels import shown
 from verse.serve.progress import Prequential
-from verse.types import Label
+from verse.types import Answer, Label
 
 
 @dataclass(frozen=True)
@@ -26,11 +29,22 @@ class Learned:
         """As the service tells it."""
         return {
             "seq": self.seq,
-            "label": self.label,
+            "label": shown(self.label),
             "samples": self.samples,
             "classes": self.classes,
-            "prequential": {"label": self.guess, "correct": self.correct},
+            "prequential": {
+                "label": None if self.guess is None else shown(self.guess),
+                "correct": self.correct,
+            },
         }
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a picture shows, and its feature."""
+
+    answer: Answer
+    z: Tensor
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,8 @@ class View:
     memory_bytes: int = 0
     accuracy: float | None = None
     points: tuple[tuple[int, float], ...] = ()
+    last: dict[str, Any] | None = None
+    """Number and label of the newest sample that can be undone."""
 
     @classmethod
     def of(
@@ -64,6 +80,7 @@ class View:
     ) -> View:
         """How things are now; called by whoever owns the classifier."""
         memory, remembered = classifier.learner.memory, classifier.remembered()
+        last = classifier.undoable[-1:]
         shown: dict[Label, list[int]] = {}
         for seq, (label, _) in thumbnails.items():
             shown.setdefault(label, []).append(seq)
@@ -83,4 +100,5 @@ class View:
             memory_bytes=len(memory) * memory.item_bytes if memory is not None else 0,
             accuracy=prequential.accuracy,
             points=tuple(prequential.points),
+            last={"seq": last[0], "label": thumbnails.get(last[0], (None,))[0]} if last else None,
         )

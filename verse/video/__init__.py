@@ -1,5 +1,8 @@
 """Videos and cameras: their frames in time, labels by ranges of time, answers as a time line.
 
+Here goes what reads films and cameras. Events (``verse.watch``) and what is learned from frames do
+not.
+
 A source is a film file, ``camera:0`` (the first camera of this machine), or a network camera's
 address (``rtsp://…``, ``http://…``). Decoding is PyAV's (the extra ``video``).
 """

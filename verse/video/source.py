@@ -62,7 +62,7 @@ def shots(source: str, *, every: float = 0.0, seconds: float | None = None) -> I
     """
     if every < 0 or (seconds is not None and seconds <= 0):
         raise BadSetting("every and seconds are lengths of time in seconds, above 0")
-    with _open(source) as container:
+    with open_video(source) as container:
         first: float | None = None
         taken = -1
         try:
@@ -84,7 +84,11 @@ def shots(source: str, *, every: float = 0.0, seconds: float | None = None) -> I
         raise BadData(f"{source} has no frames")
 
 
-def _open(source: str) -> Any:
+def open_video(source: str, *, timeout: float | None = None) -> Any:
+    """PyAV's container of a film, camera or stream that has a video track.
+
+    ``timeout``: seconds without data until a network camera counts as gone (``OSError``).
+    """
     try:
         import av
     except ImportError:
@@ -96,7 +100,7 @@ def _open(source: str) -> Any:
             device, name = CAMERAS[sys.platform]
             container = av.open(name.format(source.removeprefix("camera:")), format=device)
         else:
-            container = av.open(source)
+            container = av.open(source, timeout=timeout, options=_options(source))
     except (OSError, ValueError) as error:  # PyAV's errors are both, by kind
         if isinstance(error, BadSetting):
             raise
@@ -106,3 +110,8 @@ def _open(source: str) -> Any:
         container.close()
         raise BadData(f"{source} has no video track")
     return container
+
+
+def _options(source: str) -> dict[str, str]:
+    # over UDP a lossy network tears frames; TCP costs little delay
+    return {"rtsp_transport": "tcp"} if source.startswith("rtsp") else {}

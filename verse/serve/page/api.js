@@ -22,6 +22,7 @@ export class Refusal extends Error {
 
 const NOT_READY = new Set([502, 503, 504]);
 const TOKEN = "verse-token";
+const LONGEST_EVENT = 2 ** 20; // characters
 
 export const token = {
   get value() {
@@ -80,7 +81,7 @@ const asJson = (value) => ({
 
 function form(image, fields = {}) {
   const data = new FormData();
-  data.set("image", image, image.name ?? "frame.jpg");
+  if (image) data.set("image", image, image.name ?? "frame.jpg");
   for (const [name, value] of Object.entries(fields)) data.set(name, value);
   return data;
 }
@@ -88,9 +89,14 @@ function form(image, fields = {}) {
 export const status = () => json("GET", "v1/status", { timeout: 8_000 });
 export const classes = () => json("GET", "v1/classes", { timeout: 8_000 });
 export const predict = (image) => json("POST", "v1/predict", { body: form(image) });
-export const learn = (image, name, key) =>
-  json("POST", "v1/learn", { body: form(image, { label: name }), headers: { "Idempotency-Key": key } });
-export const undo = (seq) => request("DELETE", `v1/samples/${seq}`);
+/** Teach an image; with `frame`, what the server called it when asked, nothing is uploaded again. */
+export const learn = ({ blob, frame }, name, key) => json("POST", "v1/learn", {
+  body: frame ? form(null, { label: name, frame }) : form(blob, { label: name }),
+  headers: { "Idempotency-Key": key },
+});
+export const undo = (seqs) => json("POST", "v1/undo", asJson({ seqs }));
+export const report = () => json("GET", "v1/report", { timeout: 60_000 });
+export const backup = async () => (await request("POST", "v1/backup", { timeout: 120_000 })).blob();
 export const forget = (name) => request("DELETE", label(name));
 export const rename = (name, to) => request("POST", `${label(name)}/rename`, asJson({ to }));
 export const merge = (name, into) => request("POST", `${label(name)}/merge`, asJson({ into }));
@@ -107,6 +113,7 @@ export async function* events(signal) {
       const { done, value } = await reader.read();
       if (done) return;
       text = (text + value).replaceAll("\r\n", "\n");
+      if (text.length > LONGEST_EVENT) throw new Error("an event without an end");
       for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
         const event = parse(text.slice(0, end));
         if (event) yield event;

@@ -4,11 +4,14 @@ import { camera, TROUBLE } from "./camera.js";
 import * as chart from "./chart.js";
 import * as classes from "./classes.js";
 import { colour } from "./colours.js";
+import * as doctor from "./doctor.js";
 import { count, element } from "./element.js";
 import { link } from "./link.js";
 import * as menu from "./menu.js";
 import { note } from "./messages.js";
+import * as correct from "./correct.js";
 import { ask } from "./predict.js";
+import { recorder } from "./record.js";
 import { teacher } from "./teach.js";
 import * as upload from "./upload.js";
 
@@ -19,6 +22,7 @@ const $ = (id) => document.getElementById(id);
 function drawWorld() {
   const { status } = link;
   classes.draw();
+  drawUndo();
   for (const panel of document.querySelectorAll(".panel")) panel.hidden = !status.samples;
   chart.memory(link.classes, status.memory);
   chart.accuracy(status.prequential);
@@ -91,10 +95,13 @@ function drawHold() {
   const { held, waiting } = teacher;
   classes.mark(held?.label ?? null);
   $("stage").classList.toggle("teaching", held !== null);
-  $("badge").hidden = held === null && waiting === null;
+  classes.mark(recorder.label, "recorded");
+  $("badge").hidden = held === null && waiting === null && recorder.label === null;
   if (held) $("stage").style.setProperty("--class", colour(held.label));
   const words = [];
+  if (recorder.label !== null && recorder.before) words.push(`Recording ${recorder.label} in ${recorder.before} s`);
   if (held) words.push(`Teaching ${held.label}: ${held.taught}`);
+  if (recorder.label !== null && !recorder.before) words.push(`${recorder.left} s left`);
   if (held?.skipped) words.push(`${held.skipped} skipped`);
   if (waiting === "full") words.push("the server is busy, waiting");
   if (waiting === "gone") words.push("one frame waits for the server");
@@ -110,10 +117,15 @@ function afterHold({ detail: hold }) {
   });
 }
 
+function afterCorrection({ detail: { seq, label } }) {
+  note(`This is ${label}: taught.`, { action: ["Undo", () => takeBack([seq])] });
+}
+
 function drawUndo() {
-  const last = teacher.undoable.at(-1);
-  $("undo").disabled = !last;
-  $("undo").textContent = last ? `Undo last (${last.label})` : "Undo last";
+  const { undoing, last } = teacher;
+  $("undo").disabled = !last || undoing > 0;
+  $("undo").setAttribute("aria-busy", undoing > 0);
+  $("undo").textContent = undoing ? `Undoing ${undoing}…` : last?.label ? `Undo last (${last.label})` : "Undo last";
 }
 
 async function takeBack(seqs) {
@@ -140,6 +152,18 @@ function trouble({ detail: error }) {
   else note(error instanceof api.Gone ? "The server is gone." : `Refused: ${error.message}`, { bad: true });
 }
 
+/** Everything taught, as one file. */
+async function download() {
+  if (!classes.allowed()) return;
+  $("backup").disabled = true;
+  try {
+    const url = URL.createObjectURL(await api.backup());
+    element("a", { href: url, download: "verse-backup.zip" }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  } catch (error) { trouble({ detail: error }); }
+  $("backup").disabled = false;
+}
+
 // ---- keys ------------------------------------------------------------------------------------
 
 const typing = (target) => target.closest?.("input, select, textarea, dialog");
@@ -152,7 +176,14 @@ function keyDown(event) {
     takeBack();
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !/^\d$/.test(event.key)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.key === "y") return void correct.confirm();
+  if (event.key === "n") {
+    event.preventDefault(); // or the letter lands in the field
+    return void correct.name();
+  }
+  if (event.key === "Escape") return void recorder.stop();
+  if (!/^\d$/.test(event.key)) return;
   const known = classes.all()[(Number(event.key) + 9) % 10];
   if (!known) return;
   heldKey = event.key;
@@ -171,7 +202,9 @@ link.addEventListener("world", drawWorld);
 link.addEventListener("state", drawLink);
 camera.addEventListener("state", drawCamera);
 teacher.addEventListener("hold", drawHold);
+recorder.addEventListener("change", drawHold);
 teacher.addEventListener("held", afterHold);
+teacher.addEventListener("corrected", afterCorrection);
 teacher.addEventListener("batch", drawBatch);
 teacher.addEventListener("batched", afterBatch);
 teacher.addEventListener("trouble", trouble);
@@ -184,11 +217,13 @@ addEventListener("online", () => link.again());
 document.addEventListener("visibilitychange", () => { if (document.hidden) teacher.release(); });
 
 $("start").addEventListener("click", () => camera.start());
-$("stop").addEventListener("click", () => camera.stop());
+$("stop").addEventListener("click", () => camera.close());
 $("flip").addEventListener("click", () => camera.flip());
 $("undo").addEventListener("click", () => takeBack());
 $("again").addEventListener("click", () => link.again());
 $("cancel").addEventListener("click", () => teacher.cancel());
+$("help").addEventListener("click", () => $("helping").showModal());
+$("backup").addEventListener("click", download);
 $("key").addEventListener("click", () => askToken("learn"));
 $("nothing").addEventListener("click", () => classes.add("nothing"));
 $("token").querySelector("form").addEventListener("submit", useToken);
@@ -199,6 +234,8 @@ $("add").addEventListener("submit", (event) => {
 });
 
 menu.listen();
+correct.listen();
+doctor.listen();
 upload.listen();
 camera.attach($("video"), $("photo"));
 drawCamera();

@@ -28,7 +28,7 @@ function trouble(error) {
 class Camera extends EventTarget {
   state = "off"; // a key of TROUBLE, or live, or photo
   several = false;
-  #video; #photo; #stream = null; #facing = "environment";
+  #video; #photo; #stream = null; #facing = "environment"; #wasLive = false;
   #square = Object.assign(document.createElement("canvas"), { width: SIDE, height: SIDE });
   #small = Object.assign(document.createElement("canvas"), { width: GRID, height: GRID });
 
@@ -70,6 +70,9 @@ class Camera extends EventTarget {
     this.#become(state);
   }
 
+  /** Close the photo, and go on as before it; or stop the camera. */
+  close() { return this.state === "photo" && this.#wasLive ? this.start() : this.stop(); }
+
   flip() {
     this.#facing = this.#facing === "environment" ? "user" : "environment";
     return this.start();
@@ -77,9 +80,10 @@ class Camera extends EventTarget {
 
   /** Look at one photo instead of the live picture. */
   async show(file) {
+    if (this.state !== "photo") this.#wasLive = this.state === "live";
     this.#release();
     this.#photo.src = URL.createObjectURL(file);
-    try { await this.#photo.decode(); } catch { return this.stop(), false; }
+    try { await this.#photo.decode(); } catch { return this.#wasLive ? this.start() : this.stop(), false; }
     this.#become("photo");
     return true;
   }

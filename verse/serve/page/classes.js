@@ -6,6 +6,8 @@ import { count, element } from "./element.js";
 import { link } from "./link.js";
 import { menu } from "./menu.js";
 import { note } from "./messages.js";
+import { answers } from "./predict.js";
+import { recorder } from "./record.js";
 import { teacher } from "./teach.js";
 
 const THUMBNAILS = 4;
@@ -14,8 +16,20 @@ const $ = (id) => document.getElementById(id);
 
 const keys = matchMedia("(hover: hover)"); // a phone has no number keys
 const rows = new Map(); // label → its row
-const wished = []; // added by name, not taught yet
+const WISHED = "verse-wished";
+const wished = recall(); // added by name, not taught yet
 const pictures = new Map(); // seq → promise of an object URL
+
+function recall() {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(WISHED));
+    return Array.isArray(kept) ? kept.filter((label) => typeof label === "string") : [];
+  } catch { return []; }
+}
+
+function remember() { // for a reload of this tab
+  try { sessionStorage.setItem(WISHED, JSON.stringify(wished)); } catch { /* storage is blocked */ }
+}
 
 /** Every class there is or was just named, in the order of the number keys. */
 export function all() {
@@ -48,16 +62,16 @@ export function frame(seq) {
   return image;
 }
 
+/** May this page teach? Asks for the token if one is needed. */
+export function allowed() {
+  if (!link.status?.auth?.learn || api.token.value) return true;
+  dispatchEvent(new CustomEvent("locked", { detail: "learn" }));
+  return false;
+}
+
 export function press(label) {
-  if (!camera.showing) {
-    note("Start the camera first, or drop an image on this page.");
-    return;
-  }
-  if (link.status?.auth?.learn && !api.token.value) {
-    dispatchEvent(new CustomEvent("locked", { detail: "learn" }));
-    return;
-  }
-  teacher.hold(label);
+  if (!camera.showing) note("Start the camera first, or drop an image on this page.");
+  else if (allowed()) teacher.hold(label, answers.fresh);
 }
 
 function holdable(button, label) {
@@ -107,7 +121,10 @@ function build(label) {
     element("span", { class: "counts" }));
   const more = element("button", { class: "more", type: "button", "aria-label": `Menu of ${label}`,
     "aria-haspopup": "dialog" }, "⋯");
-  const row = element("li", { "data-label": label }, hold, more);
+  const record = element("button", { class: "record", type: "button",
+    "aria-label": `Record ${label} for 5 seconds`, title: "Record for 5 seconds, hands free" }, "5 s");
+  const row = element("li", { "data-label": label }, hold, record, more);
+  record.addEventListener("click", () => recorder.toggle(label));
   holdable(hold, label);
   more.addEventListener("click", () => menu(label, wished));
   return row;
@@ -133,6 +150,7 @@ export function draw() {
   for (const known of link.classes) {
     if (wished.includes(known.label)) wished.splice(wished.indexOf(known.label), 1);
   }
+  remember();
   const labels = classes.map(({ label }) => label);
   keep(labels);
   for (const [label, row] of rows) {
@@ -148,8 +166,8 @@ export function draw() {
   $("nothing").hidden = offered;
   $("nothing-hint").hidden = offered || !labels.length;
   $("hint").textContent = labels.length
-    ? `Hold a button${keys.matches ? ", or its number key," : ""} and move the thing slowly. Frames `
-      + "that look the same are skipped."
+    ? `Hold a button${keys.matches ? ", or its number key," : ""} and move the thing slowly. Of a `
+      + "still scene one frame a second is learned."
     : "Name the first thing you want it to know, then hold its button while the camera sees it.";
   forgetPictures(classes);
 }
@@ -164,7 +182,7 @@ function forgetPictures(classes) {
   }
 }
 
-/** Show which button is held, also when a key holds it. */
-export function mark(label) {
-  for (const [name, row] of rows) row.classList.toggle("held", name === label);
+/** Show which button is held, also when a key holds it, or which class is recorded. */
+export function mark(label, how = "held") {
+  for (const [name, row] of rows) row.classList.toggle(how, name === label);
 }

@@ -5,6 +5,12 @@ const FIRST = 500, LONGEST = 15_000, GATHER = 250, SILENCE = 5_000;
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Has it all that is drawn? Something between us and the server may have put in its own answer. */
+const isStatus = (data) => Number.isInteger(data?.samples)
+  && [data.queue, data.memory, data.rates, data.prequential].every((part) => part && typeof part === "object")
+  && [data.rates.learn_per_s, data.rates.predict_per_s].every(Number.isFinite)
+  && Array.isArray(data.prequential.window);
+
 class Link extends EventTarget {
   state = "connecting"; // connecting | here | gone | locked
   status = null;
@@ -74,13 +80,15 @@ class Link extends EventTarget {
   }
 
   async #load() {
-    [this.status, this.classes] = await Promise.all([api.status(), api.classes()]);
+    const [status, classes] = await Promise.all([api.status(), api.classes()]);
+    if (!isStatus(status) || !Array.isArray(classes)) throw new api.Gone("that is no answer of verse");
+    [this.status, this.classes] = [status, classes];
     this.dispatchEvent(new Event("world"));
   }
 
   #hear({ type, data }) {
     this.#heard = performance.now();
-    if (type !== "status" || !data) return void this.refresh();
+    if (type !== "status" || !isStatus(data)) return void this.refresh();
     const changed = data.samples !== this.status.samples || data.classes !== this.classes.length;
     this.status = data;
     if (changed) this.refresh();

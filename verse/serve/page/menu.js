@@ -5,6 +5,7 @@ import { renamed } from "./colours.js";
 import { count, element } from "./element.js";
 import { link } from "./link.js";
 import { note, sure } from "./messages.js";
+import { teacher } from "./teach.js";
 
 const $ = (id) => document.getElementById(id);
 let current = null; // { label, wished }
@@ -13,12 +14,35 @@ export function menu(label, wished) {
   current = { label, wished };
   const known = all().find((one) => one.label === label);
   $("menu-title").textContent = label;
-  $("gallery").replaceChildren(...[...known.thumbnails].sort((a, b) => b - a).map(frame));
+  $("gallery").replaceChildren(...[...known.thumbnails].sort((a, b) => b - a).map(tile));
+  $("gallery-note").textContent = "";
   $("rename-to").value = label;
   const others = link.classes.filter((one) => one.label !== label);
   $("merge-into").replaceChildren(...others.map((one) => element("option", { value: one.label }, one.label)));
   $("merge").hidden = !others.length || !known.taught;
   $("class-menu").showModal();
+}
+
+/** A sample's picture, with a button that takes the sample back. */
+function tile(seq) {
+  const button = element("button", { type: "button", "aria-label": `Remove sample ${seq}`,
+    title: "Remove this sample" }, "×");
+  const box = element("span", { class: "tile" }, frame(seq), button);
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    box.setAttribute("aria-busy", "true");
+    try {
+      await teacher.remove([seq]);
+      box.remove();
+      $("gallery-note").textContent = "Removed, as if it had never been taught.";
+    } catch (error) {
+      if (error.locked) dispatchEvent(new CustomEvent("locked", { detail: "learn" }));
+      $("gallery-note").textContent = `Not removed: ${error.message}.`;
+      button.disabled = false;
+    }
+    box.removeAttribute("aria-busy");
+  });
+  return box;
 }
 
 /** Ask the server, say what became of it, and show the new state. */

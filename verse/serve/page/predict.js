@@ -1,33 +1,47 @@
 // The live answer: one question at a time, as fast as the server replies.
+import { blank, show } from "./answer.js";
 import * as api from "./api.js";
 import { camera } from "./camera.js";
-import { colour } from "./colours.js";
-import { element } from "./element.js";
 import { link, sleep } from "./link.js";
+import { teacher } from "./teach.js";
 
-const SHOWN = 5; // bars
-const SETTLED = 700; // ms an answer must last before it is read aloud
+const FRESH = 1_000; // ms: an older answer may be about what was there before
 const $ = (id) => document.getElementById(id);
 
 let rate = 0; // answers per second, smoothed
-let spoken = null;
-let steady = { label: null, since: 0 };
+let answered = null; // the answer on the screen, with its frame
+
+class Answers extends EventTarget {
+  /** The frame that the answer on the screen is about, and the answer; null without one. */
+  get current() { return answered; }
+
+  /** The same, if it was asked about just now. */
+  get fresh() { return answered && performance.now() - answered.at < FRESH ? answered : null; }
+
+  set(value) {
+    answered = value;
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+export const answers = new Answers();
 
 export async function ask() {
+  camera.addEventListener("state", () => answers.set(null));
   for (;;) {
     await link.here();
     if (!camera.showing || document.hidden) { clear(); await sleep(100); continue; }
     if (!link.status?.classes) { empty(); await sleep(300); continue; }
     if (!(await camera.next())) continue;
-    const began = performance.now();
+    const at = performance.now();
     try {
-      const { blob } = await camera.grab();
-      const answer = await api.predict(blob);
-      if (camera.showing) show(answer);
-      const now = 1000 / (performance.now() - began);
+      const { state } = camera, shot = await camera.grab();
+      const answer = await api.predict(shot.blob);
+      if (camera.state === state && camera.showing) take({ ...answer, ...shot, at });
+      const now = 1000 / (performance.now() - at);
       rate = rate ? 0.8 * rate + 0.2 * now : now;
       $("rate").textContent = `${rate < 9.95 ? rate.toFixed(1) : Math.round(rate)}/s`;
-      if (camera.state === "photo") await sleep(500);
+      if (camera.state === "photo") await Promise.race([sleep(500), lesson()]);
     } catch (error) {
       if (error instanceof api.Gone && !error.answered) link.lost();
       if (error.locked) dispatchEvent(new CustomEvent("locked", { detail: "predict" }));
@@ -36,58 +50,22 @@ export async function ask() {
   }
 }
 
-function words(p) {
-  if (p >= 0.9) return "quite sure";
-  if (p >= 0.7) return "fairly sure";
-  if (p >= 0.4) return "maybe";
-  return "only a guess";
+function take(answer) {
+  if (answer.nearest === null) return empty();
+  show(answer);
+  answers.set(answer);
 }
 
-function show({ label, confidence, probabilities }) {
-  if (label === null) return empty();
-  const answer = $("answer");
-  answer.dataset.sure = confidence >= 0.7 ? "yes" : "no";
-  answer.style.setProperty("--class", colour(label));
-  $("seen").textContent = label;
-  $("sure").textContent = `${words(confidence)}, ${Math.round(confidence * 100)} %`;
-  bars(probabilities.slice(0, SHOWN));
-  speak(label, confidence);
-}
+/** Resolves when something was learned: a photo is asked about again at once. */
+const lesson = () => new Promise((resolve) =>
+  teacher.addEventListener("learned", resolve, { once: true }));
 
-/** Bars keep their place in the document and only change, so nothing flickers. */
-function bars(rows) {
-  const list = $("bars");
-  while (list.children.length > rows.length) list.lastChild.remove();
-  while (list.children.length < rows.length) {
-    list.append(element("li", {}, element("span", { class: "name" }), element("i", {}),
-      element("span", { class: "percent" })));
-  }
-  rows.forEach(({ label, p }, i) => {
-    const [name, bar, percent] = list.children[i].children;
-    name.textContent = label;
-    percent.textContent = `${Math.round(p * 100)} %`;
-    bar.style.setProperty("--p", p.toFixed(4));
-    bar.style.setProperty("--class", colour(label));
-  });
-}
-
-/** For a screen reader: only an answer that lasts, and only when it is another one. */
-function speak(label, confidence) {
-  const now = performance.now();
-  if (steady.label !== label) steady = { label, since: now };
-  if (spoken === label || now - steady.since < SETTLED) return;
-  spoken = label;
-  $("say").textContent = `I see ${label}, ${words(confidence)}`;
-}
-
-function blank(text) {
-  $("answer").dataset.sure = "none";
-  $("seen").textContent = "";
-  $("sure").textContent = text;
-  $("bars").replaceChildren();
+function nothing(text) {
+  blank(text);
+  if (answered) answers.set(null);
   $("rate").textContent = "";
   rate = 0;
 }
 
-const empty = () => blank("Nothing is taught yet. Add a class, then hold its button.");
-const clear = () => blank(camera.showing ? "" : "Here it says what it sees.");
+const empty = () => nothing("Nothing is taught yet. Add a class, then hold its button.");
+const clear = () => nothing(camera.showing ? "" : "Here it says what it sees.");

@@ -4,6 +4,7 @@ import { camera, change } from "./camera.js";
 import { link, sleep } from "./link.js";
 
 const SAME = 2.0; // grey levels: below this, two frames are nearly equal
+const STILL = 1_000; // ms: of a still scene one frame in this time is taught
 const LARGEST = 640; // pixels of the short side of an uploaded image; the server needs far fewer
 const UNDOABLE = 100; // the server keeps as many for undo
 
@@ -34,27 +35,34 @@ class Teacher extends EventTarget {
   waiting = null; // why the present request waits: "full" | "gone"
   batch = null; // images from disk under way: { items, next, done, failed }
   undoable = []; // { seq, label }, newest last
+  undoing = 0; // samples that are being taken back now
   #turn = Promise.resolve();
+  #gone = new Set(); // numbers that were taken back, or can no longer be
 
-  /** Teach from live frames until `release`. A frame nearly equal to the one before is skipped. */
-  async hold(label) {
+  /**
+   * Teach from live frames until `release`, first the one on the screen. A frame nearly equal to
+   * the one before is skipped, but not for longer than a second.
+   */
+  async hold(label, first = null) {
     if (this.held) this.release();
     const hold = { label, taught: 0, skipped: 0, right: 0, seqs: [] };
     this.held = hold;
     this.#tell("hold");
-    let before = null;
+    let before = null, last = 0;
     while (this.held === hold && camera.showing) {
-      if (!(await camera.next())) continue;
+      if (!first && !(await camera.next())) continue;
       if (this.held !== hold && hold.taught) break;
-      const { blob, cells } = await camera.grab();
-      if (before && change(before, cells) < SAME) {
+      const shot = first ?? await camera.grab();
+      first = null;
+      const still = before && change(before, shot.cells) < SAME;
+      if (still && (camera.state === "photo" || performance.now() - last < STILL)) {
         hold.skipped++;
         this.#tell("hold");
         if (camera.state === "photo") break;
         continue;
       }
-      before = cells;
-      const answer = await this.#deliver(blob, label, () => true);
+      [before, last] = [shot.cells, performance.now()];
+      const answer = await this.#deliver(shot, label, () => true);
       if (!answer) break;
       hold.taught++;
       hold.right += answer.prequential?.correct === true;
@@ -70,6 +78,12 @@ class Teacher extends EventTarget {
     this.#tell("hold");
   }
 
+  /** Teach the one frame that was asked about. */
+  async correct(label, shot) {
+    const answer = await this.#deliver(shot, label, () => true);
+    if (answer) this.dispatchEvent(new CustomEvent("corrected", { detail: answer }));
+  }
+
   /** Teach images from disk, in this order: [{ file, label }]. */
   async images(items) {
     if (this.batch) {
@@ -81,7 +95,7 @@ class Teacher extends EventTarget {
     while (this.batch === batch && batch.next < batch.items.length) {
       this.#tell("batch");
       const { file, label } = batch.items[batch.next++];
-      const answer = await this.#deliver(await shrink(file), label, () => this.batch === batch);
+      const answer = await this.#deliver({ blob: await shrink(file) }, label, () => this.batch === batch);
       batch[answer ? "done" : "failed"]++;
     }
     if (this.batch === batch) this.batch = null;
@@ -92,37 +106,55 @@ class Teacher extends EventTarget {
   /** Leave out the images that have not been sent. */
   cancel() { this.batch = null; }
 
+  /** The last sample that can be taken back, also one that was taught before this page came. */
+  get last() {
+    const told = link.status?.last;
+    return this.undoable.at(-1) ?? (told && !this.#gone.has(told.seq) ? told : null);
+  }
+
   /** Take back these samples, or the last one. Resolves to how many were taken back. */
-  async undo(seqs = this.undoable.slice(-1).map((sample) => sample.seq)) {
-    let count = 0;
-    for (const seq of [...seqs].reverse()) {
-      this.undoable = this.undoable.filter((sample) => sample.seq !== seq);
-      try {
-        await api.undo(seq);
-        count++;
-      } catch (error) {
-        this.#trouble(error);
-        if (error instanceof api.Gone) break;
-      }
+  async undo(seqs = this.last ? [this.last.seq] : []) {
+    if (this.undoing || !seqs.length) return 0;
+    try { return await this.remove(seqs); } catch (error) { this.#trouble(error); }
+    return 0;
+  }
+
+  /** Take back these samples in one request; an error says why that cannot be. */
+  async remove(seqs) {
+    this.undoing += seqs.length;
+    this.#tell("undo"); // shown at once: learning everything after them again takes a moment
+    try {
+      const { undone } = await api.undo(seqs);
+      this.#forget(seqs);
+      return undone.length;
+    } catch (error) {
+      if (error.status === 409) this.#forget(seqs); // too late, for good
+      throw error;
+    } finally {
+      this.undoing -= seqs.length;
+      this.#tell("undo");
+      link.refresh();
     }
-    this.#tell("undo");
-    link.refresh();
-    return count;
+  }
+
+  #forget(seqs) {
+    this.undoable = this.undoable.filter((sample) => !seqs.includes(sample.seq));
+    for (const seq of seqs) this.#gone.add(seq);
   }
 
   /** Send one sample and wait until the server has it, however long that takes. */
-  #deliver(blob, label, wanted) {
+  #deliver({ blob, frame }, label, wanted) {
     const key = freshKey(); // the same for every attempt, so a lost answer is never learned twice
-    const result = this.#turn.then(() => this.#attempts(blob, label, key, wanted));
+    const result = this.#turn.then(() => this.#attempts({ blob, frame }, label, key, wanted));
     this.#turn = result.catch(() => null);
     return result;
   }
 
-  async #attempts(blob, label, key, wanted) {
+  async #attempts(shot, label, key, wanted) {
     for (let failures = 0; wanted(); failures++) {
       await link.here();
       try {
-        const answer = await api.learn(blob, label, key);
+        const answer = await api.learn(shot, label, key);
         this.#wait(null);
         this.undoable = [...this.undoable, { seq: answer.seq, label }].slice(-UNDOABLE);
         this.dispatchEvent(new CustomEvent("learned", { detail: answer }));
@@ -136,6 +168,8 @@ class Teacher extends EventTarget {
         } else if (error.status === 429) {
           this.#wait("full");
           await sleep((error.retryAfter ?? 1) * 1000);
+        } else if (error.status === 404 && shot.frame) {
+          shot.frame = null; // it is not kept any longer: send the picture itself
         } else {
           this.#wait(null);
           if (error.locked) this.cancel(); // every other image would be refused too

@@ -57,7 +57,7 @@ async function choose(groups, images) {
   $("known").replaceChildren(...all().map(({ label }) => element("option", { value: label })));
   const fields = [...groups].map(([label, files], i) => {
     const input = element("input", { id: `group-${i}`, list: "known", required: true,
-      maxlength: 100, placeholder: "What is it?", autocomplete: "off" });
+      maxlength: 100, placeholder: "Its name", autocomplete: "off" });
     input.value = label;
     return { input, files };
   });

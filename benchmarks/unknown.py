@@ -1,0 +1,100 @@
+"""How well does `ask` tell what was never taught? The first table of docs/trust.md.
+
+    VERSE_DATA=… python -m benchmarks.unknown [SET …]
+
+A third of the classes is never taught. Of each other class 3, 10, 30 or all frames of the training
+videos are taught, in random order. Known frames are the validation videos of the taught classes,
+unknown frames those of the others; test videos are not looked at. Mean over five seeds.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import astuple, dataclass
+
+import numpy as np
+import torch
+from scipy.stats import rankdata
+from torch import Tensor
+
+from benchmarks.default_choice import SETS
+from verse import StreamClassifier
+from verse.experiments.prepare import Prepared, prepare
+from verse.experiments.run import Run
+from verse.novelty import measure
+
+SAMPLES = (3, 10, 30, 0)  # of a class; 0: all
+SEEDS = range(5)
+MOST_ASKED = 1000  # frames of each kind that are asked about
+
+
+@dataclass(frozen=True)
+class Row:
+    """Areas under the ROC curve, and shares refused at the default threshold."""
+
+    novelty: float
+    softmax: float
+    energy: float
+    mahalanobis: float
+    known_refused: float
+    unknown_refused: float
+    at_95: float
+    """Unknown frames refused when exactly 95 % of the known ones are accepted."""
+
+
+def auroc(known: Tensor, unknown: Tensor) -> float:
+    """The probability that an unknown frame scores higher than a known one."""
+    ranks = rankdata(torch.cat((known, unknown)).numpy())[len(known) :]
+    return float((ranks.mean() - (len(unknown) + 1) / 2) / len(known))
+
+
+def try_once(ready: Prepared, samples: int, seed: int) -> Row:
+    random, y = np.random.default_rng([seed, samples]), ready.train.y
+    classes = random.permutation(np.unique(y))
+    taught = classes[round(len(classes) / 3) :]
+    rows = [random.permutation(np.flatnonzero(y == c))[: samples or None] for c in taught]
+    classifier = StreamClassifier(backbone=ready.backbone, seed=seed)
+    for i in random.permutation(np.concatenate(rows)):
+        classifier.learn_feature(ready.train[np.array([i])][0], int(y[i]))
+
+    def score(asked: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[Tensor, ...]:
+        Z = ready.test[np.sort(random.permutation(asked)[:MOST_ASKED])]
+        learner = classifier.learner
+        measures = measure(learner, Z)
+        logits = learner.logits(learner.F.stored(Z)).float()
+        novelty = classifier.novelty.judge(measures, refused=classifier.refused)
+        softmax, energy = -torch.softmax(logits, 1).max(1).values, -torch.logsumexp(logits, 1)
+        return novelty, softmax, energy, measures.rows[:, 0]
+
+    known = score(np.flatnonzero(np.isin(ready.test.y, taught)))
+    unknown = score(np.flatnonzero(~np.isin(ready.test.y, taught)))
+    novelty, softmax, energy, mahalanobis = map(auroc, known, unknown)
+
+    def refused(scores: tuple[Tensor, ...], limit: float) -> float:
+        return float((scores[0] > limit).float().mean())
+
+    accepting = float(torch.quantile(known[0], 0.95))
+    return Row(
+        novelty,
+        softmax,
+        energy,
+        mahalanobis,
+        refused(known, 1.0),
+        refused(unknown, 1.0),
+        refused(unknown, accepting),
+    )
+
+
+def main() -> None:
+    print("| data | taught | novelty | softmax | energy | Mahalanobis | known refused "
+          "| unknown refused | at 95 % known |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|")  # fmt: skip
+    for name in sys.argv[1:] or SETS:
+        ready = prepare(Run(f"folder:{name}", **SETS[name]))
+        for samples in SAMPLES:
+            rows = [astuple(try_once(ready, samples, seed)) for seed in SEEDS]
+            means = " | ".join(f"{mean:.2f}" for mean in np.mean(rows, 0))
+            print(f"| {name} | {samples or 'all'} | {means} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""One claim of the paper and what speaks for and against it; tables of claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from paper.ablations import SYMBOLS
+from paper.evidence import FAILS, HOLDS, MISSING, NEGLIGIBLE, NONE, OPEN, Evidence
+from verse.reports.statistics import ENOUGH
+from verse.reports.tables import Table, Text, signed
+
+LISTED = 4  # comparisons that hold and are listed, the closest first
+REFUSED = "not reproduced in this regime"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement with its comparisons on one data set, in the orderings that were run there."""
+
+    name: str
+    text: str
+    where: str
+    evidence: list[Evidence] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    figure: str = ""
+    remark: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Confirmed, not reproduced, not confirmed (no effect) or undecided, in this regime."""
+        outcomes = {e.outcome for e in self.evidence}
+        if FAILS in outcomes:
+            return REFUSED
+        if outcomes == {HOLDS} and not self.missing:
+            return "confirmed"
+        return "not confirmed" if NONE in outcomes else "undecided"
+
+    @property
+    def why(self) -> str:
+        """What decides it: the comparisons that fail, or what is open, or how many hold."""
+        failed = [e.text for e in self.evidence if e.outcome == FAILS]
+        if failed:
+            rest = f"; holds in {self._count(HOLDS)}" if self._count(HOLDS) else ""
+            return f"fails in {len(failed)} of {len(self.evidence)}: {'; '.join(failed)}{rest}"
+        parts = []
+        held = [e for e in self.evidence if e.outcome == HOLDS]
+        if held:
+            held.sort(key=lambda e: e.estimate.low if e.estimate else 0.0)
+            listed = "; ".join(e.text for e in held[:LISTED])
+            closest = "" if len(held) <= LISTED else ", the closest of them"
+            parts.append(f"holds in {len(held)} of {len(self.evidence)}{closest}: {listed}")
+        none = [e.text for e in self.evidence if e.outcome == NONE]
+        if none:
+            parts.append(f"no effect in {len(none)}: {'; '.join(none)}")
+        close = [e.text for e in self.evidence if e.outcome == OPEN]
+        if close:
+            parts.append(f"too close in {len(close)}: {'; '.join(close)}")
+        lacking = [e.text for e in self.evidence if e.outcome == MISSING] + self.missing
+        if lacking:
+            parts.append(f"missing: {'; '.join(lacking)}")
+        return ". ".join(parts)
+
+    def _count(self, outcome: str) -> int:
+        return sum(e.outcome == outcome for e in self.evidence)
+
+    def record(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {
+            "claim": self.name, "text": self.text, "where": self.where, "verdict": self.verdict,
+            "why": self.why, "missing": self.missing, "figure": self.figure,
+            "remark": self.remark,
+            "evidence": [
+                {"where": e.where, "what": e.what, "measure": e.measure, "outcome": e.outcome}
+                | ({} if e.estimate is None else e.estimate.record | {"p_holm": e.p})
+                for e in self.evidence
+            ],
+        }  # fmt: skip
+
+
+def table(claims: Sequence[Claim]) -> Table:
+    """One row for each claim and data set."""
+    rows = [
+        [Text(c.text, link=c.figure), Text(c.where), Text(c.verdict, c.verdict != "undecided"),
+         Text(". ".join(filter(None, (c.why, c.remark))))]
+        for c in claims
+    ]  # fmt: skip
+    note = (
+        "Every comparison is a paired difference on common seeds with its 95 % interval, positive "
+        "where the claim is right. Confirmed: all of them lie above zero. Not reproduced: at least "
+        "one lies below. Above and below are tested with Holm's correction over the comparisons of "
+        "a claim. Not confirmed: none lies below, and at least one is no effect: its interval "
+        f"within ± {NEGLIGIBLE}. Undecided: the rest, or fewer than {ENOUGH} seeds."
+    )
+    records = [{k: v for k, v in c.record().items() if k != "evidence"} for c in claims]
+    return Table("claims", "What is reproduced", ["claim", "where", "verdict", "figures"], rows,
+                 note, records, prose=True)  # fmt: skip
+
+
+def evidence_table(claims: Sequence[Claim]) -> Table:
+    """One row for each comparison."""
+    rows, records = [], []
+    for c in claims:
+        for e in c.evidence:
+            estimate, symbol = e.estimate, SYMBOLS.get(e.measure, e.measure)
+            data = c.where.partition(":")[0].partition(",")[0]
+            where = e.where if c.name.startswith("first") else f"{data} {e.where}"
+            cells = ["–"] * 3 if estimate is None else [
+                f"{signed(estimate.mean, 4)} ({signed(estimate.low, 4)} … "
+                f"{signed(estimate.high, 4)})",
+                str(estimate.n), "–" if e.p is None else f"{e.p:.3f}"]  # fmt: skip
+            rows.append([Text(t) for t in (c.name, where, f"{e.what} ({symbol})", *cells,
+                                           e.outcome)])  # fmt: skip
+            records.append({"claim": c.name, "data": c.where.partition(":")[0], "where": e.where,
+                            "what": e.what, "measure": e.measure, "outcome": e.outcome}
+                           | ({} if estimate is None else estimate.record | {"p_holm": e.p})
+                           )  # fmt: skip
+    head = ["claim", "where", "compared", "difference", "seeds", "p (Holm)", "outcome"]
+    note = (
+        "p agrees with the interval, with Holm's correction over the comparisons of a claim on a "
+        "data set."
+    )
+    return Table("claims-evidence", "The comparisons behind them", head, rows, note, records)

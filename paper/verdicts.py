@@ -1,0 +1,153 @@
+"""VERSE and its variants against their rivals in every cell: first, tied, or a loss.
+
+First: the paired interval of the lead excludes zero for every rival. A loss takes a rival whose
+lead survives Holm's correction over all rivals of the cell: with thirty of them somebody is ahead
+by chance. The interval and p answer the same question and come from the same draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass
+
+from paper import published
+from paper.source import PaperResults
+from verse import learners
+from verse.reports import statistics
+from verse.reports.cells import Bench, Cells, competes, is_verse, orders_of
+from verse.reports.statistics import ENOUGH, LEVEL, Estimate
+from verse.reports.tables import Table, Text, signed
+
+BEST = "the best rival"
+OF_PAPER = "the best rival that the paper compares"
+CISLL = "the best of them that keep to class-incremental streaming learning"
+HEAD = ["learner", "cell", "verdict", "rival", "lead in μ_all", "p (Holm)", "seeds"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One cell: who decides it, by how much, and how sure that is."""
+
+    dataset: str
+    backbone: str
+    order: str
+    bench: str
+    learner: str
+    rival: str
+    verdict: str
+    lead_mean: float | None
+    lead_low: float | None
+    lead_high: float | None
+    n: int
+    p: float | None
+    """Of the lead over this rival, with Holm's correction over the rivals of the cell."""
+    rivals: int
+    not_compared: tuple[str, ...]
+    counted: bool
+    """The cell is part of the comparison proper."""
+
+
+def verdicts(
+    found: PaperResults,
+    among: Collection[str] | None = None,
+    *,
+    judged: Callable[[str], bool] = is_verse,
+) -> list[Verdict]:
+    """One for each cell of VERSE and of each variant.
+
+    ``judged`` says whom it is about. Rivals are all streaming methods but VERSE's kind, or those
+    of them that ``among`` names.
+    """
+    listed = []
+    for bench in found.benches:
+        cells = found.main(bench)
+        for order in orders_of(cells):
+            for name in (n for n in cells if judged(n) and order in cells[n]):
+                leads = _leads(cells, order, name, among)
+                if leads:
+                    listed.append(_verdict(bench, order, name, leads, bench in found.compared))
+    return listed
+
+
+def of_paper(found: PaperResults, *, conforming: bool = False) -> list[Verdict]:
+    """VERSE itself against the methods of the paper's result table alone; ``conforming``: against
+    those of them that keep to the paper's own constraints."""
+    rivals = [n for n in published.RIVALS
+              if not conforming or not learners.get(n).traits.violates_cisll]  # fmt: skip
+    return verdicts(found, rivals, judged=lambda name: name == "verse")
+
+
+def _leads(
+    cells: Cells, order: str, name: str, among: Collection[str] | None
+) -> dict[str, Estimate | None]:
+    """Rival → paired lead of ``name`` over it in μ_all."""
+    rivals = [n for n, by in cells.items() if order in by and competes(n) and not is_verse(n)
+              and (among is None or n in among)]  # fmt: skip
+    ours = cells[name][order]
+    return {r: statistics.difference(ours, cells[r][order], "mu") for r in rivals}
+
+
+def _verdict(
+    bench: Bench, order: str, name: str, leads: dict[str, Estimate | None], counted: bool
+) -> Verdict:
+    """Rivals with too few common seeds are named, not compared, unless there are no others."""
+    known = {rival: lead for rival, lead in leads.items() if lead is not None}
+    sure = {rival: lead for rival, lead in known.items() if lead.enough}
+    ps = dict(zip(sure, statistics.holm([lead.p for lead in sure.values()]), strict=True))
+    losses = [r for r, lead in sure.items() if lead.mean < 0 and ps[r] < 1 - LEVEL]
+    ahead = [r for r, lead in sure.items() if lead.low > 0]
+    verdict = "undecided"
+    if losses:
+        verdict = "loss"
+    elif sure and len(ahead) == len(leads):
+        verdict = "first"
+    elif sure and len(ahead) < len(sure):
+        verdict = "tied"
+    compared = {r: sure[r] for r in losses} or sure or known
+    rival = min(compared, key=lambda r: compared[r].mean) if compared else next(iter(leads))
+    lead = compared.get(rival)
+    mean, low, high, n = (None, None, None, 0) if lead is None else lead[:4]
+    return Verdict(
+        dataset=bench.dataset, backbone=bench.backbone, order=order, bench=bench.slug,
+        learner=name, rival=rival, verdict=verdict, lead_mean=mean, lead_low=low, lead_high=high,
+        n=n, p=ps.get(rival), rivals=len(sure), not_compared=tuple(sorted(set(leads) - set(sure))),
+        counted=counted,
+    )  # fmt: skip
+
+
+def summary(listed: Sequence[tuple[Sequence[Verdict], str]]) -> str:
+    """How often each is first, tied or beaten, against each group of rivals."""
+    return " ".join(counts(mine, rival) for mine, rival in listed if mine)
+
+
+def counts(listed: Sequence[Verdict], rival: str = BEST) -> str:
+    """How often each is first, tied or beaten in the comparison proper."""
+    mine = [v for v in listed if v.counted]
+    parts = []
+    for name in sorted({v.learner for v in mine}, key=lambda n: (n != "verse", n)):
+        found = [v.verdict for v in mine if v.learner == name]
+        first, tied, loss = (found.count(word) for word in ("first", "tied", "loss"))
+        rest = f", undecided in {found.count('undecided')}" if "undecided" in found else ""
+        parts.append(f"{name} is first in {first}, tied in {tied} and beaten in {loss}{rest} "
+                     f"of {len(found)} cells")  # fmt: skip
+    return f"Against {rival} {'; '.join(parts)}."
+
+
+def table(name: str, listed: Sequence[Verdict], against: str) -> Table:
+    """The verdicts for people."""
+    note = (
+        "Lead in μ_all on the seeds both have, with its 95 % interval. First: the interval "
+        "excludes zero for every rival. Loss: a rival is ahead with p below 0.05 after Holm's "
+        "correction over all rivals of the cell; the rival named is then the one furthest ahead. "
+        f"Tied: neither. Undecided: fewer than {ENOUGH} seeds in common with some rival."
+    )
+    rows = []
+    for v in sorted(listed, key=lambda v: (v.learner != "verse", v.learner)):
+        lead = "–"
+        if v.lead_mean is not None and v.lead_low is not None and v.lead_high is not None:
+            lead = f"{signed(v.lead_mean)} ({signed(v.lead_low)} … {signed(v.lead_high)})"
+        p = "–" if v.p is None else f"{v.p:.3f}" if v.p >= 0.001 else "< 0.001"
+        rows.append([Text(v.learner), Text(f"{v.dataset} {v.order}"),
+                     Text(v.verdict, v.verdict == "first"), Text(v.rival), Text(lead), Text(p),
+                     Text(str(v.n))])  # fmt: skip
+    return Table(name, f"VERSE against {against}", HEAD, rows, note, [asdict(v) for v in listed])

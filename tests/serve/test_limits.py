@@ -1,0 +1,281 @@
+"""One client cannot stop the others: time, bytes, connections and turns of each address."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.serve.test_tls import self_signed
+from verse.serve import connection
+from verse.serve.app import create_app
+from verse.serve.errors import Busy
+from verse.serve.limits import Limits, Quota, RequestRate, Turns, address_of
+from verse.serve.listener import bind
+from verse.serve.server import Server
+from verse.types import BadSetting
+
+HOST = "Host: 127.0.0.1\r\n"
+FORM = "Content-Type: multipart/form-data; boundary=x\r\n"
+SLOW = 15.0  # seconds that a busy machine may need; the limits under test are far below
+
+
+@pytest.fixture
+def running(session) -> Iterator[Callable[..., int]]:
+    """``running(header_seconds=…)``: the real server in a thread; returns its port."""
+    ended: list[tuple[Server, threading.Thread]] = []
+
+    def start(certificate: str | None = None, key: str | None = None, **limits: float) -> int:
+        allowed = Limits(**{"rate": 0.0, **limits})  # type: ignore[arg-type]
+        sockets, begun = bind("127.0.0.1", 0), threading.Event()
+        server = Server(
+            create_app(session, limits=allowed, decoders=1),
+            sockets,
+            limits=allowed,
+            tls_cert=certificate,
+            tls_key=key,
+            on_start=begun.set,
+        )
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        ended.append((server, thread))
+        port = int(sockets[0].getsockname()[1])
+        assert begun.wait(60)
+        return port
+
+    yield start
+    for server, thread in ended:
+        server.should_exit = server.force_exit = True
+        server._app.state.events.close()
+        thread.join(60)
+        assert not thread.is_alive()
+    session.close()
+
+
+def connect(port: int, address: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), SLOW, source_address=(address, 0))
+
+
+def status(one: socket.socket) -> int | None:
+    """The code that was answered; None if the connection was closed without a word."""
+    try:
+        line = one.makefile("rb").readline()
+    except ConnectionError:
+        return None
+    return int(line.split()[1]) if line else None
+
+
+def trickle(one: socket.socket) -> None:
+    """Send byte after byte until the connection is closed."""
+    end = time.monotonic() + SLOW
+    try:
+        while time.monotonic() < end:
+            one.sendall(b"x")
+            time.sleep(0.05)
+    except OSError:
+        return
+    raise AssertionError("it is still open")
+
+
+def get(port: int, address: str = "127.0.0.1") -> int | None:
+    with connect(port, address) as one:
+        one.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}\r\n".encode())
+        return status(one)
+
+
+def test_silent_connections_and_slow_headers_are_closed(running) -> None:
+    port = running(header_seconds=0.6)
+    with connect(port) as silent, connect(port) as slow:
+        begin = time.monotonic()
+        slow.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}".encode())
+        trickle(slow)  # bytes that keep coming prolong nothing
+        assert 0.5 < time.monotonic() - begin < SLOW
+        assert status(silent) is None
+    with connect(port) as second:  # the headers of a later request, too
+        second.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}\r\n".encode())
+        reader = second.makefile("rb")
+        assert b"200" in reader.readline()
+        time.sleep(0.8)  # idle is another limit
+        second.sendall(b"GET /he")
+        while reader.readline():
+            pass
+    assert get(port) == 200
+
+
+def test_idle_connections_are_closed(running) -> None:
+    port = running(idle_seconds=1)
+    with connect(port) as one:
+        one.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}\r\n".encode())
+        assert one.makefile("rb").read().startswith(b"HTTP/1.1 200")  # read to its end
+
+
+def test_slow_bodies_are_answered_and_closed(running, monkeypatch) -> None:
+    monkeypatch.setattr(connection, "GRACE", 0.3)
+    port = running(body_seconds=0.5)
+    with connect(port) as one:
+        one.sendall(f"POST /v1/predict HTTP/1.1\r\n{HOST}{FORM}Content-Length: 99\r\n\r\n".encode())
+        assert status(one) == 408
+    with connect(port) as one:  # one that is refused at once, and goes on
+        one.sendall(
+            f"POST /v1/predict HTTP/1.1\r\nHost: elsewhere\r\n{FORM}Content-Length: 999999\r\n\r\n"
+            .encode()
+        )  # fmt: skip
+        assert status(one) == 421
+        trickle(one)
+
+
+def test_one_address_has_so_many_connections(running) -> None:
+    port = running(connections_per_address=3, connections=5)
+    mine = [connect(port) for _ in range(3)]
+    for one in mine:
+        one.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}\r\n".encode())
+        assert status(one) == 200
+    assert get(port) == 429
+    assert get(port, "127.0.0.2") == 200  # another address is not disturbed
+    mine.pop().close()
+    deadline = time.monotonic() + SLOW
+    while get(port) != 200:
+        assert time.monotonic() < deadline
+    for one in mine:
+        one.close()
+
+
+def test_one_address_has_so_many_bytes_in_flight(running) -> None:
+    port = running(body=1000, in_flight_per_address=1500, in_flight=2500)
+    head = f"POST /v1/predict HTTP/1.1\r\n{HOST}{FORM}Content-Length: 900\r\n\r\n".encode()
+    with connect(port) as first, connect(port) as second, connect(port, "127.0.0.2") as other:
+        first.sendall(head + b"x" * 100)
+        time.sleep(0.3)
+        second.sendall(head)
+        assert status(second) == 429
+        other.sendall(head + b"x" * 900)
+        assert status(other) == 400  # it was read: no form, but that is another matter
+        first.sendall(b"x" * 800)
+        assert status(first) == 400
+    with connect(port) as third:  # given back
+        third.sendall(head + b"x" * 900)
+        assert status(third) == 400
+
+
+def test_a_chunked_body_counts_as_it_comes(running) -> None:
+    port = running(body=1000)
+    chunk = b"190\r\n" + b"x" * 400 + b"\r\n"
+    with connect(port) as one:
+        head = f"POST /v1/predict HTTP/1.1\r\n{HOST}{FORM}Transfer-Encoding: chunked\r\n\r\n"
+        one.sendall(head.encode() + chunk * 3)
+        assert status(one) == 413
+
+
+def test_listeners_are_counted_in_one_step(running) -> None:
+    port = running(listeners=5, listeners_per_address=4)
+    request = f"GET /v1/events HTTP/1.1\r\n{HOST}\r\n".encode()
+    for address, expected in (("127.0.0.1", 4), ("127.0.0.2", 1)):
+        several = [connect(port, address) for _ in range(12)]
+        for one in several:
+            one.sendall(request)
+        codes = [status(one) for one in several]
+        assert codes.count(200) == expected and codes.count(429) == 12 - expected
+        if address == "127.0.0.1":
+            kept = several  # they go on listening
+    for one in (*several, *kept):
+        one.close()
+    deadline = time.monotonic() + SLOW
+    while True:  # their places are free again
+        with connect(port) as one:
+            one.sendall(request)
+            if status(one) == 200:
+                break
+        assert time.monotonic() < deadline
+
+
+def test_who_does_not_take_an_answer_is_let_go(running, session) -> None:
+    port = running(write_seconds=0.5)
+    with connect(port) as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.sendall(f"GET /v1/events HTTP/1.1\r\n{HOST}\r\n".encode())
+        assert one.recv(100)
+        tell, deadline = session._listeners[0], time.monotonic() + SLOW
+        events = tell.__self__
+        while events.listeners:
+            tell("status", {"padding": "x" * 100_000})
+            time.sleep(0.02)
+            assert time.monotonic() < deadline
+
+
+def test_silence_instead_of_a_handshake_is_counted_and_closed(running, tmp_path) -> None:
+    port = running(*self_signed(tmp_path), header_seconds=1.0, connections_per_address=2)
+    with connect(port) as silent, connect(port) as plain, connect(port) as third:
+        assert status(third) is None  # counted before TLS begins
+        plain.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}\r\n".encode())
+        assert status(plain) is None
+        assert status(silent) is None
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "own.pem"))
+    deadline = time.monotonic() + SLOW
+    while True:
+        try:
+            with trusting.wrap_socket(connect(port), server_hostname="127.0.0.1") as one:
+                one.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}\r\n".encode())
+                assert status(one) == 200
+                break
+        except OSError:
+            assert time.monotonic() < deadline
+
+
+def test_a_port_in_use_is_one_sentence() -> None:
+    (taken,) = bind("127.0.0.1", 0)
+    with pytest.raises(BadSetting, match="another server"):
+        bind("127.0.0.1", taken.getsockname()[1])
+    taken.close()
+    both = bind("localhost", 0)
+    assert len({one.getsockname()[1] for one in both}) == 1
+    for one in both:
+        one.close()
+
+
+def test_turns_of_one_address_do_not_hold_up_another() -> None:
+    async def run() -> list[str]:
+        turns, order = Turns("predict", share=1, waiting=2), []
+        gate = asyncio.Event()
+
+        async def one(address: str, name: str) -> None:
+            async with turns.turn(address):
+                order.append(name)
+                if name == "a1":
+                    await gate.wait()
+
+        tasks = [asyncio.create_task(one("a", f"a{i}")) for i in (1, 2, 3)]
+        await asyncio.sleep(0)
+        with pytest.raises(Busy):
+            await one("a", "a4")
+        await one("b", "b1")
+        tasks[1].cancel()  # who waits may go
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await one("a", "a5")
+        assert not turns._active and not turns._queues
+        return order
+
+    assert asyncio.run(run()) == ["a1", "b1", "a3", "a5"]
+
+
+def test_quotas_rates_and_addresses() -> None:
+    quota = Limits(per_address=False, connections=3, connections_per_address=1).open_connections()
+    assert [quota.take("a") for _ in range(4)] == [True, True, True, False]
+    large = Limits(body=200 * 2**20).bytes_in_flight()
+    assert large.take("a", 200 * 2**20)  # one largest body always fits
+    empty = Quota(1, 1)
+    empty.take("a")
+    empty.give("a")
+    assert json.dumps(empty._of) == "{}"  # addresses that left are forgotten
+    rate = RequestRate(1.0)
+    assert rate.wait("a") == 0 and rate.wait("a") > 0 and rate.wait("b") == 0
+    assert address_of("2001:db8::1") == address_of("2001:db8::2:3")
+    assert address_of("fe80::1%eth0") == address_of("fe80::2") and address_of("?") == "?"
+    assert address_of("::1") == "::1"

@@ -1,0 +1,151 @@
+"""Known or not: the order of scores, what is blank, and that the state is the classifier's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from verse import StreamClassifier, backbones
+from verse.images import shows_nothing
+from verse.novelty import WINDOW, Measures, Novelty, measure
+from verse.types import BadSetting, BadState, Refused
+
+
+def make_world(classes: int, d: int = 12, *, seed: int = 0) -> Callable[[int], torch.Tensor]:
+    """Draws a feature of a class; the classes are well apart."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(classes, d)) * 4
+    return lambda y: torch.tensor(centres[y] + random.normal(size=d), dtype=torch.float32)
+
+
+def teach(
+    classes: int, each: int, *, learner: str = "verse-joint"
+) -> tuple[StreamClassifier, Callable[[int], torch.Tensor]]:
+    draw = make_world(classes + 4)
+    classifier = StreamClassifier(backbone=backbones.identity((12,)), learner=learner)
+    for t in range(classes * each):
+        classifier.learn_feature(draw(t % classes), f"class {t % classes}")
+    return classifier, draw
+
+
+def test_classes_never_taught_are_more_novel() -> None:
+    classifier, draw = teach(6, 30)
+    known = [classifier.ask_feature(draw(y)).novelty for y in range(6) for _ in range(20)]
+    unknown = [classifier.ask_feature(draw(y)).novelty for y in range(6, 10) for _ in range(20)]
+    assert np.mean(np.array(known)[:, None] < np.array(unknown)[None]) > 0.95
+    assert np.mean(np.array(known) > 1) < 0.15
+    assert np.mean(np.array(unknown) > 1) > 0.6
+
+
+def test_an_unknown_answer_has_no_label_and_a_nearest_class() -> None:
+    classifier, draw = teach(6, 30)
+    answer = classifier.ask_feature(draw(0) + 40)
+    assert (answer.label, answer.known) == (None, False)
+    assert answer.nearest in classifier.classes
+    assert answer.confidence == answer.probabilities[answer.nearest]
+    assert classifier.predict_feature(draw(0) + 40).label == answer.nearest
+
+
+def test_before_anything_was_learned() -> None:
+    answer = StreamClassifier(backbone=backbones.identity((12,))).ask_feature(torch.ones(12))
+    assert (answer.label, answer.nearest, answer.known, answer.confidence) == (None, None, False, 0)
+
+
+def test_a_larger_share_refuses_more() -> None:
+    classifier, draw = teach(6, 60)
+    z = [draw(y) for y in range(6) for _ in range(20)]
+    shares = []
+    for refused in (0.01, 0.3):
+        classifier.refused = refused
+        shares.append(np.mean([not classifier.ask_feature(one).known for one in z]))
+    assert shares[0] <= shares[1]
+    with pytest.raises(BadSetting, match="between 0 and 1"):
+        classifier.refused = 0
+
+
+def test_saved_and_loaded_it_judges_the_same(tmp_path: Path) -> None:
+    classifier, draw = teach(3, 10)
+    classifier.save(tmp_path / "one.safetensors")
+    loaded = StreamClassifier.load(tmp_path / "one.safetensors", backbone=backbones.identity((12,)))
+    for t in range(12):
+        z = draw(t % 4)
+        assert loaded.ask_feature(z) == classifier.ask_feature(z)
+        for one in (loaded, classifier):
+            one.learn_feature(z, f"class {t % 4}")
+
+
+def test_a_refused_sample_is_not_counted() -> None:
+    classifier, _ = teach(3, 10)
+    before = {name: value.clone() for name, value in classifier.state().items()}
+    with pytest.raises(Refused):
+        classifier.learn_feature(torch.full((12,), float("nan")), "class 0")
+    assert all(torch.equal(before[name], value) for name, value in classifier.state().items())
+
+
+@pytest.mark.parametrize("learner", ["verse", "slda", "tinyer"])
+def test_learners_without_statistics_tell_by_their_scores(learner: str) -> None:
+    classifier, draw = teach(3, 10, learner=learner)
+    assert np.isfinite(classifier.ask_feature(draw(0)).novelty)
+
+
+def test_one_class_and_one_sample_have_an_answer() -> None:
+    classifier = StreamClassifier(backbone=backbones.identity((12,)))
+    classifier.learn_feature(torch.ones(12), "only")
+    assert np.isfinite(classifier.ask_feature(torch.zeros(12)).novelty)
+
+
+def test_the_distance_to_the_background_is_that_of_one_gaussian() -> None:
+    classifier, draw = teach(5, 20)
+    learner = classifier.learner
+    known, z = learner.statistics, torch.stack([draw(0), draw(7)])
+    E = learner.features(learner.F.stored(z)).double()
+    inverse = known.inverse.solve(torch.eye(known.d)).double() * known.scale
+    means = known.means.double()
+    centred = means - means.mean(0)
+    total = torch.linalg.inv(inverse) + centred.t() @ centred / len(means)
+    gap = E - means.mean(0)
+    background = (gap @ torch.linalg.inv(total) * gap).sum(1)
+    squared = known.distances(E.float()).double()
+    apart = torch.stack(
+        [
+            min((a - b) @ inverse @ (a - b) for j, b in enumerate(means) if j != i)
+            for i, a in enumerate(means)
+        ]
+    ).median()
+    expected = (squared.min(1).values - background) / apart
+    assert torch.allclose(measure(learner, z).rows[:, 1].double(), expected, rtol=1e-2, atol=1e-3)
+
+
+def test_only_the_latest_frames_count() -> None:
+    novelty = Novelty()
+    usual = torch.tensor([[0.5, 0.1, -0.7, 0.0]])
+    for t in range(3 * WINDOW):
+        wild = 100.0 if t < WINDOW else 1.0
+        novelty.observe(Measures(usual * wild, 5, 30))
+    assert float(novelty.judge(Measures(usual, 5, 30))) < 0.1
+    assert float(novelty.judge(Measures(usual + 5, 5, 30))) > 1
+
+
+@pytest.mark.parametrize(
+    "state", [{}, {"rows": torch.zeros(2, 2), "count": torch.tensor(1)},
+              {"rows": torch.full((WINDOW, 4), float("nan")), "count": torch.tensor(1)},
+              {"rows": torch.zeros(WINDOW, 4), "count": torch.tensor(-1)}]
+)  # fmt: skip
+def test_a_damaged_state_is_refused(state: dict[str, torch.Tensor]) -> None:
+    with pytest.raises(BadState, match="novelty"):
+        Novelty().load_state(state)
+
+
+def test_blank_pictures_and_noise_show_nothing(real_data: Callable[[str], Path]) -> None:
+    random = np.random.default_rng(0)
+    assert shows_nothing(np.full((64, 64, 3), 20, np.uint8))
+    assert shows_nothing(random.integers(0, 256, (64, 64, 3), dtype=np.uint8))
+    grain = 128 + 20 * random.normal(size=(64, 64, 3))
+    assert shows_nothing(grain.clip(0, 255).astype(np.uint8))
+    classifier = StreamClassifier(weights="random")
+    photo = sorted(real_data("icub_camera").rglob("*.*"))[0]
+    assert not shows_nothing(classifier.backbone.G.preprocess(photo))

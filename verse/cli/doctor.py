@@ -1,0 +1,76 @@
+"""``verse doctor``: was it taught well?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from verse.cli.directory import open_directory
+from verse.cli.output import json_option, plural, print_json, print_table, result_only
+
+if TYPE_CHECKING:
+    from verse.doctor import Report
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option(
+    "--most",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Suspicious samples that are named.",
+)
+@click.option("--weights", help="A file of pretrained weights, if it has moved.")
+@json_option
+def command(directory: Path, most: int, weights: str | None, as_json: bool) -> None:
+    """Tell what was taught badly: weak classes, confusions, wrong labels.
+
+    Each remembered sample is answered as if it, and those taught together with it, had never come.
+    A sample that looks mislabelled can be taken back by its number while it is recent.
+    """
+    with result_only(as_json):
+        options = {"weights": weights} if weights else {}
+        with open_directory(directory, None, readonly=True, options=options) as classifier:
+            report = classifier.report(most=most)
+    if as_json:
+        print_json(report.document())
+    else:
+        show(report)
+
+
+def show(report: Report) -> None:
+    """The report for people."""
+    if not report.classes:
+        click.echo("Nothing to look at: no samples are remembered.")
+        return
+    print_table(
+        [
+            {
+                "class": row.label,
+                "samples": row.samples,
+                "recognised": "" if row.accuracy is None else f"{row.accuracy:.0%}",
+                "advice": row.advice,
+            }
+            for row in report.classes
+        ]
+    )
+    for pair in report.confused:
+        click.echo(f"{pair.share:.0%} of {pair.label} are taken for {pair.taken_for}")
+    if not report.suspects:
+        click.echo("No sample contradicts the others.")
+        return
+    click.echo(f"\n{plural(len(report.suspects), 'sample')} that look mislabelled, worst first:")
+    print_table(
+        [
+            {
+                "number": "" if row.seq is None else row.seq,
+                "taught as": row.label,
+                "looks like": row.looks_like,
+                "score": f"{row.score:.2f}",
+            }
+            for row in report.suspects
+        ]
+    )

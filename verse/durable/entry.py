@@ -1,0 +1,63 @@
+"""What a row of the journal is, and the checksums by which damage is noticed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from verse.durable.errors import damaged
+
+Statement = tuple[str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that was done. ``fate`` is "kept", "refused", "undone" or "forgotten"; of those
+    that were not kept only the number stays."""
+
+    seq: int
+    kind: str
+    arguments: dict[str, Any]
+    z: bytes | None
+    fate: str
+
+
+def checksum(*parts: object) -> bytes:
+    """Sixteen bytes over the parts and their lengths.
+
+    >>> checksum("ab", "c") == checksum("a", "bc")
+    False
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        raw = part if isinstance(part, bytes) else repr(part).encode()
+        digest.update(struct.pack("<Q", len(raw)))
+        digest.update(raw)
+    return digest.digest()
+
+
+def as_row(entry: Entry) -> tuple[Any, ...]:
+    text = json.dumps(entry.arguments, sort_keys=True)
+    check = checksum(entry.seq, entry.kind, text, entry.z or b"", entry.fate)
+    return entry.seq, entry.kind, text, entry.z, entry.fate, check
+
+
+def struck(seq: int, fate: str) -> Statement:
+    """Nothing but the number of an entry stays."""
+    row = as_row(Entry(seq, "learn", {}, None, fate))
+    return "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?)", row
+
+
+def checked(row: tuple[Any, ...]) -> Entry:
+    seq, kind, text, z, fate, check = row
+    if checksum(seq, kind, text, z or b"", fate) != check:
+        raise damaged(f"entry {seq}")
+    return Entry(seq, kind, json.loads(text), z, fate)
+
+
+def meta_row(name: str, value: Any) -> Statement:
+    text = json.dumps(value)
+    return "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, text, checksum(name, text))

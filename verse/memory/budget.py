@@ -1,0 +1,69 @@
+"""Memory budgets in words: ``3MB``, ``200`` samples, ``20 per class``, ``4%`` of the stream."""
+
+from __future__ import annotations
+
+import re
+from typing import TypedDict
+
+from verse.types import BadSetting
+
+FORMS = "bytes (3MB, 64kB), a number of samples (200), 20 per class, or a share of the stream (4%)"
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+class Budget(TypedDict):
+    """The keyword arguments of a memory; with several, the smallest holds."""
+
+    capacity: int | None
+    byte_limit: int | None
+    per_class: int | None
+
+
+def budget(
+    text: int | str | None,
+    *,
+    stream_length: int | None = None,
+    byte_limit: int | None = None,
+    per_class: int | None = None,
+) -> Budget:
+    """What a capacity means, beside limits given as numbers (a number of samples in all leaves no
+    place for one per class).
+
+    >>> budget("4%", stream_length=2304)["capacity"], budget("20 per class")["per_class"]
+    (92, 20)
+    >>> budget("3MB")
+    {'capacity': None, 'byte_limit': 3000000, 'per_class': None}
+    """
+    found = Budget(capacity=None, byte_limit=byte_limit, per_class=per_class)
+    if text is None:
+        return found
+    if not isinstance(text, str):  # the memory itself refuses what is no number of samples
+        return Budget(capacity=text, byte_limit=byte_limit, per_class=None)
+    number = r"(\d+(?:\.\d+)?)"
+    if match := re.fullmatch(rf"{number}\s*(B|kB|MB|GB)", text, re.IGNORECASE):
+        limit = _positive(int(float(match[1]) * _UNITS[match[2].upper()]), text)
+        found["byte_limit"] = limit if byte_limit is None else min(limit, byte_limit)
+    elif match := re.fullmatch(r"(\d+)\s*(?:/|per)\s*class", text):
+        limit = _positive(int(match[1]), text)
+        found["per_class"] = limit if per_class is None else min(limit, per_class)
+    elif match := re.fullmatch(rf"{number}\s*%", text):
+        found["capacity"] = _share(float(match[1]), stream_length, text)
+    elif text.isdecimal():
+        found["capacity"] = _positive(int(text), text)
+    else:
+        raise BadSetting(f"capacity {text!r}: give {FORMS}")
+    return found
+
+
+def _share(percent: float, stream_length: int | None, text: str) -> int:
+    if stream_length is None:
+        raise BadSetting(f"capacity {text!r}: the length of a live stream is not known, give bytes")
+    if not 0 < percent <= 100:
+        raise BadSetting(f"capacity {text!r}: a share lies above 0 and up to 100 %")
+    return max(1, round(percent / 100 * stream_length))
+
+
+def _positive(value: int, text: str) -> int:
+    if value < 1:
+        raise BadSetting(f"capacity {text!r} holds nothing: give {FORMS}")
+    return value

@@ -1,0 +1,55 @@
+"""What Ω divides by: Offline, the closed forms beside it, and the gate."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from verse.experiments.result import ALLOWED, Result
+from verse.reports.cells import Bench, Sorted, orders_of
+from verse.reports.tables import Table, Text
+
+NOTE = (
+    "Mean accuracy over test events. The reference is what Ω_all divides by, chosen on held-out "
+    "training videos. The gate: no closed form is above it by more than "
+    f"{ALLOWED} at any event. Where no reference was chosen (older runs) it is Offline by SGD, and "
+    "the gate is lenient: it asks for the weaker of two closed forms."
+)
+
+
+def table(found: Sorted, bench: Bench) -> Table | None:
+    """One row per ordering; None where no run has an Offline."""
+    cells = found.main(bench)
+    rows, records = [], []
+    for order in orders_of(cells):
+        # the same bounds serve all learners of a seed
+        runs: dict[int, Result] = {
+            r.run.seed: r for by in cells.values() for r in by.get(order, []) if r.offline
+        }
+        bounds = [bound for run in runs.values() for bound in run.offline]
+        if not bounds:
+            continue
+        sound = sum(bound.sound for bound in bounds)
+        closed = {name: _mean([b.closed[name] for b in bounds if name in b.closed])
+                  for name in bounds[0].closed}  # fmt: skip
+        best = max(closed, key=closed.__getitem__, default="")
+        sgd, used = (_mean([value(b) for b in bounds])
+                     for value in (attrgetter("accuracy"), attrgetter("reference")))  # fmt: skip
+        names = sorted({run.reference for run in runs.values()})
+        passed = "passed" if sound == len(bounds) else "failed: Ω is too high there"
+        cells_ = [order, f"{sgd:.3f}", f"{best} {closed[best]:.3f}" if best else "–",
+                  f"{', '.join(names)} {used:.3f}", f"{passed} ({sound} of {len(bounds)} events)",
+                  str(len(runs))]  # fmt: skip
+        rows.append([Text(cell) for cell in cells_])
+        records.append({
+            "dataset": bench.dataset, "backbone": bench.backbone, "order": order, "offline": sgd,
+            **closed, "reference": ", ".join(names), "reference_accuracy": used,
+            "events": len(bounds), "passed": sound, "seeds": len(runs),
+            "flat": sum(bound.flat for bound in bounds),
+        })  # fmt: skip
+    head = ["ordering", "Offline by SGD", "best closed form", "reference", "gate", "seeds"]
+    title = f"What Ω divides by on {bench.title}"
+    return Table(f"offline-{bench.slug}", title, head, rows, NOTE, records) if rows else None
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)

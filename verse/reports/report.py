@@ -1,0 +1,107 @@
+"""``verse report``: a user's own runs, their numbers first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from verse.experiments.result import Result
+from verse.experiments.store import Store
+from verse.reports import classes, cost, figures, offline, scores, style, tuning
+from verse.reports.cells import Bench, Sorted, orders_of
+from verse.reports.page import Section, write
+from verse.reports.scores import Record
+from verse.types import BadState
+
+TITLE = "Streaming learners compared"
+
+
+def read(folder: Path) -> Sorted:
+    """What a report is made from."""
+    return Sorted(results(folder))
+
+
+def results(folder: Path) -> list[Result]:
+    """The runs of a folder, and those in ``tuning`` inside, which must be on validation videos."""
+    found = Store(folder).results()
+    trials = Store(folder / "tuning")
+    for result in trials.results() if trials.folder.is_dir() else ():
+        if result.run.validation is None:
+            raise BadState(
+                f"{trials.folder} holds {result.run.name}, which is tested on test videos: "
+                "move it away, settings are chosen on validation videos only"
+            )
+        found.append(result)
+    return found
+
+
+def facts(found: Sorted, listed: list[Record]) -> dict[str, Any]:
+    """What ``verse report --json`` prints: ``omega_all`` is the list of cells with a reference."""
+    tested = [len(runs) for key, runs in found.cells.items() if not key.bench.validation]
+    tried = [len(runs) for key, runs in found.cells.items() if key.bench.validation]
+    return {
+        "omega_all": [record for record in listed if record["mean"] is not None],
+        "without_offline": [record for record in listed if record["mean"] is None],
+        "runs": sum(tested),
+        "validation_runs": sum(tried),
+        "left_out": found.left_out,
+    }
+
+
+def document(found: Sorted) -> dict[str, Any]:
+    """The facts alone, without files."""
+    return facts(found, scores.records(found))
+
+
+def make(found: Sorted, out: Path, title: str = TITLE) -> dict[str, Any]:
+    """Write the whole report; gives its facts."""
+    listed = scores.records(found)
+    known = facts(found, listed)
+    with style.drawn():
+        sections = [
+            *own(found, listed, out / "figures"),
+            *([tuned(found)] if found.tuning else []),
+        ]
+    write(title, sections, known, out)
+    return known
+
+
+def own(found: Sorted, listed: list[Record], folder: Path) -> list[Section]:
+    """The runs by data set and backbone; with several of them places in all come first."""
+    sections = []
+    if len({(r["bench"], r["order"]) for r in listed}) > 1:
+        sections.append(Section("In short", parts=[scores.ranks(listed)]))
+    titles = Counter(bench.title for bench in found.benches)
+    for bench in found.benches:
+        title = bench.title if titles[bench.title] == 1 else f"{bench.title} ({bench.slug})"
+        sections.append(bench_section(found, bench, title, listed, folder))
+    return sections
+
+
+def bench_section(
+    found: Sorted, bench: Bench, title: str, listed: list[Record], folder: Path
+) -> Section:
+    """One data set with one backbone."""
+    section = Section(title)
+    orders = orders_of(found.main(bench))
+    section.add(
+        scores.table(found, bench, listed),
+        figures.bars(found, bench, folder),
+        figures.curves(found, bench, folder),
+        scores.omega_table(found, bench, listed),
+        offline.table(found, bench),
+        figures.intervals(found, bench, folder),
+        classes.table(found, bench, orders[-1]),
+        classes.figure(found, bench, folder),
+        cost.table(found, bench),
+    )
+    section.folded = [scores.cell_table(found, bench, order, listed) for order in orders]
+    section.fold = "Every learner in each ordering: accuracy, seeds, time and memory"
+    return section
+
+
+def tuned(found: Sorted) -> Section:
+    """Trials on validation videos."""
+    text = "Choices made on validation videos. None of these figures is a result."
+    return Section("Tuning", text, [tuning.table(found, bench) for bench in found.tuning])

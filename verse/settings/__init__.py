@@ -1,0 +1,62 @@
+"""What a setting means, which values it takes, and how it is read from text or a recipe.
+
+Here goes what holds for the settings of any learner. A method's own settings do not: they stand in
+its constructor's signature and nowhere else.
+"""
+
+from __future__ import annotations
+
+from verse.settings.meaning import (
+    BatchSize,
+    Clip,
+    Draws,
+    DrawsOrNone,
+    Momentum,
+    Rate,
+    Seed,
+    WeightDecay,
+    about,
+    share,
+)
+from verse.settings.rules import (
+    JSON_NAMES,
+    Property,
+    keeps,
+    kind_in_words,
+    kinds,
+    listed,
+    of_kind,
+    refuse_unknown,
+    rule,
+)
+from verse.settings.schema import list_parameters, properties, require, require_settings, schema
+from verse.settings.text import Value, bind
+
+__all__ = [
+    "about",
+    "share",
+    "Rate",
+    "Draws",
+    "DrawsOrNone",
+    "Clip",
+    "Momentum",
+    "WeightDecay",
+    "BatchSize",
+    "Seed",
+    "require",
+    "require_settings",
+    "properties",
+    "list_parameters",
+    "schema",
+    "bind",
+    "Value",
+    "Property",
+    "JSON_NAMES",
+    "keeps",
+    "kind_in_words",
+    "kinds",
+    "listed",
+    "of_kind",
+    "refuse_unknown",
+    "rule",
+]
