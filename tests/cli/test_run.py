@@ -192,6 +192,27 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
     assert "classes that training never shows (class2)" in " ".join(result.stderr.split())
 
 
+def test_an_output_folder_with_the_data_sets_name_is_not_read_as_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images(tmp_path / "shared" / "photos")
+    monkeypatch.setenv("VERSE_DATA", str(tmp_path / "shared"))
+    args = ("run", "folder:photos", "--out", "photos", "--weights", "random", "--learner", "ncm")
+    first = document(*args, "--no-offline")
+    assert first["steps"] == 4
+    assert document(*args, "--no-offline") == first  # again, now that it holds results
+
+
+def test_data_that_cannot_be_read_leave_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "void").mkdir()
+    args = ("--out", "results", "--track", "jsonl:events.jsonl")
+    result = call("run", "folder:void", *args)
+    assert result.exit_code == 2
+    said = "".join(result.stderr.split())
+    assert f"{tmp_path / 'void'}holdsnothing" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["void"]
+
+
 def test_resume_of_a_finished_run_only_prints_it() -> None:
     track = ("--track", "jsonl:events.jsonl", "--track", "csv:alpha.csv")
     first = document(*TOY, "--no-offline", *track)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from verse.cli.interrupt import loading
 from verse.cli.output import plain_warnings
 from verse.configuration import (
     DEFAULT_BACKBONE,
@@ -81,9 +82,11 @@ def open_directory(
     fight, and results are the same to the last bit whichever command learned. A directory that was
     new and could not be begun is not left behind.
     """
-    import torch
+    with loading():
+        import torch
 
-    import verse
+        import verse
+        from verse import backbones, durable  # noqa: F401 (opening needs them)
 
     n = threads or max(1, (os.cpu_count() or 2) // 2)
     torch.set_num_threads(n)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from verse.cli.errors import exit_codes
+from verse.cli.interrupt import late_interrupts, loading
 from verse.suggestions import suggest
 
 
@@ -47,7 +48,8 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         module = f"{self.package}.{_module(cmd_name)}"
-        command = importlib.import_module(module).command
+        with loading():
+            command = importlib.import_module(module).command
         if not isinstance(command, click.Command):
             raise TypeError(f"{module}.command is not a click command")
         command.name = cmd_name
@@ -65,6 +67,11 @@ class LazyGroup(click.Group):
         """List the commands with the table's lines, importing nothing."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self.table.items()))
+
+    def main(self, *args: Any, **settings: Any) -> Any:  # click's own parameters, passed on
+        """As click does; Ctrl-C never gets lost in an import."""
+        with late_interrupts():
+            return super().main(*args, **settings)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and turn what it raises into the exit codes of the command line."""

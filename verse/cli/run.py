@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from verse.cli.directory import device_option
+from verse.cli.interrupt import loading
 from verse.cli.output import json_option, plain_warnings, plural, print_json, result_only
 from verse.configuration import DEFAULT_BACKBONE, DEFAULT_LEARNER
 from verse.types import BadSetting
@@ -123,11 +124,12 @@ def command(
     finished it shows the result. With --fresh it begins anew.
     """
     with result_only(as_json):
-        from verse.cli.live import Live
-        from verse.experiments import Run, execute, in_order, prepare
-        from verse.experiments.line import encode
-        from verse.experiments.store import Store
-        from verse.trackers import place_of, tracker
+        with loading():
+            from verse.cli.live import Live
+            from verse.experiments import Run, execute, in_order, prepare
+            from verse.experiments.line import encode
+            from verse.experiments.store import Store
+            from verse.trackers import place_of, tracker
 
         if plot is not None:
             from verse.reports.curve import check
@@ -161,10 +163,6 @@ def command(
                 live.say("finished before; --fresh runs it again")
             else:
                 resume = saved.exists() and not fresh
-                for spec in track:
-                    trackers.append(tracker(spec, resume=resume))
-                    closing.callback(trackers[-1].close)
-                saved.parent.mkdir(parents=True, exist_ok=True)
                 ready = prepare(
                     run,
                     root=root,
@@ -176,6 +174,11 @@ def command(
                 )
                 live.frames = len(in_order(run, ready)[0])
                 live.say(plan(run, ready, resume))
+                # only now: an output folder may have the name of a data set that lies elsewhere
+                store.partials()
+                for spec in track:
+                    trackers.append(tracker(spec, resume=resume))
+                    closing.callback(trackers[-1].close)
                 result = execute(
                     run,
                     prepared=ready,

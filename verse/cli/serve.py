@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from verse.cli.directory import begin_options, device_option, open_directory, refuse_locked
+from verse.cli.interrupt import loading
 from verse.cli.output import console, plural
 
 STOP = "Ctrl-C stops it; what was taught is kept."
@@ -87,9 +88,10 @@ def command(
     refuse_locked(directory)
     sockets = bind(host, port)  # before anything else: a port in use leaves no folder behind
     console().print(f"Opening {directory}, a few seconds …", markup=False, soft_wrap=True)
-    from verse.serve.app import create_app
-    from verse.serve.server import Server
-    from verse.serve.session import Session
+    with loading():
+        from verse.serve.app import create_app
+        from verse.serve.server import Server
+        from verse.serve.session import Session
 
     given = {name: value for name, value in options.items() if value is not None}
     given |= {"keep_images": True} if keep_images else {}

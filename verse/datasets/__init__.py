@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from verse.datasets.base import Dataset, DataWarning, Frames, Source, check, unreadable
+from verse.datasets.files import holds_classes
 from verse.datasets.splits import validation
 from verse.suggestions import find_similar
 from verse.types import BadData, BadSetting
@@ -115,12 +116,13 @@ def load(
 def _folder(path: str, root: str | Path | None) -> Path:
     """Under ``root`` if given; else as it stands, else under the data directory ``VERSE_DATA``.
 
-    So a record that says ``folder:eth80`` names no place of one machine.
+    So a record that says ``folder:eth80`` names no place of one machine. A folder that holds no
+    classes is passed over: it may be the results of runs on this very data set.
     """
     if root is not None:
         return Path(root) / path
     shared = os.environ.get("VERSE_DATA")
-    if shared and not Path(path).is_dir() and (Path(shared) / path).is_dir():
+    if shared and not holds_classes(Path(path)) and (Path(shared) / path).is_dir():
         return Path(shared) / path
     return Path(path)
 

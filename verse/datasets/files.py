@@ -50,6 +50,21 @@ def images(files: Sequence[Path]) -> list[Path]:
     return [path for path in files if path.suffix.lower() in IMAGES]
 
 
+def holds_classes(folder: Path) -> bool:
+    """Whether a folder inside this one holds folders, images or films.
+
+    >>> holds_classes(Path("no such folder"))
+    False
+    """
+    if not folder.is_dir():
+        return False
+    for inside in visible(folder)[0]:
+        folders, files = visible(inside)
+        if folders or any(path.suffix.lower() in IMAGES | FILMS for path in files):
+            return True
+    return False
+
+
 class Files(Source):
     """Image files under one root, one frame each.
 

@@ -6,6 +6,7 @@ is split already; otherwise a rule says what to hold out (see :mod:`verse.datase
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,7 +65,10 @@ def load(path: str | Path, holdout: str | None = None) -> Dataset:
         return _ready_split(root, name)
     if not folders:
         what = "images but no folders" if images(loose) else "nothing"
-        raise BadData(f"{root} holds {what}: it needs one folder per class with its images inside")
+        raise BadData(
+            f"{os.path.abspath(root)} holds {what}: it needs one folder per class with its images "
+            "inside"
+        )
     classes = tuple(folder.name for folder in folders)
     frames, names = _frames(root, _list(root, folders))
     if holdout is None:

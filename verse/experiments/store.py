@@ -22,6 +22,7 @@ from verse.experiments.run import Run
 from verse.types import BadState
 
 SHARED = "shared.jsonl"
+PARTIAL = ".partial"
 
 
 class NotCounted(UserWarning):
@@ -129,12 +130,12 @@ class Store:
         return moved
 
     def partial(self, identity: str) -> Path:
-        """Where a run in flight keeps its checkpoint."""
-        return self.partials() / f"{identity}.checkpoint"
+        """Where a run in flight keeps its checkpoint; asking makes no folder."""
+        return self.folder / PARTIAL / f"{identity}.checkpoint"
 
     def partials(self) -> Path:
         """The folder of runs in flight; version control leaves it alone."""
-        folder = self.folder / ".partial"
+        folder = self.folder / PARTIAL
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / ".gitignore").exists():
             (folder / ".gitignore").write_text("*\n")
@@ -149,7 +150,7 @@ class Store:
 
     def titles(self) -> list[str]:
         """The titles of the recipes, in the order they came; none after ``verse run``."""
-        path = self.folder / ".partial" / "titles.txt"
+        path = self.folder / PARTIAL / "titles.txt"
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def claim(self, identity: str) -> FileLock | None:
