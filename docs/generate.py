@@ -20,7 +20,7 @@ import verse
 from verse import learners
 from verse.cli import main
 from verse.cli.list import assumptions, first_line, short
-from verse.settings import kinds, listed, rule
+from verse.settings import join_choices, kinds, rule
 
 DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS)]  # for the folder paper and the script beside
@@ -185,10 +185,12 @@ def takes(allowed: dict[str, object]) -> str:
     for key, word in (("enum", ""), ("examples", "like ")):
         choice = allowed.get(key)
         if isinstance(choice, list):
-            return word + listed(f"`{value}`" for value in choice)
+            return word + join_choices(f"`{value}`" for value in choice)
     words = [KINDS[kind] for kind in kinds(allowed) if kind != "null"]
     bounds = rule({key: value for key, value in allowed.items() if key != "type"})
-    return f"{listed(words)} {bounds}".strip() + (" or none" if "null" in kinds(allowed) else "")
+    return f"{join_choices(words)} {bounds}".strip() + (
+        " or none" if "null" in kinds(allowed) else ""
+    )
 
 
 # ---- the library ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from paper.ablations import on_common_seeds
 from verse import streams
 from verse.reports import statistics
 from verse.reports.cells import Bench, Conditions, Key, Results, Sorted, words
-from verse.reports.scores import counted, shown
+from verse.reports.scores import format_name, format_range
 from verse.reports.tables import Table, Text
 
 
@@ -36,7 +36,7 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
     capacities = sorted(sizes, key=lambda capacity: max(sizes[capacity]))
     rows, records = [], []
     for (learner, order), by in several.items():
-        row = [Text(f"{order}, {shown(learner)}")]
+        row = [Text(f"{order}, {format_name(learner)}")]
         for capacity in capacities:
             e = None if capacity not in by else statistics.omega(by[capacity])
             row.append(Text("–" if e is None else str(e)))
@@ -45,7 +45,7 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
                                 "capacity": capacity, "samples": by[capacity][0].capacity,
                                 "bytes": by[capacity][0].memory_bytes, **e.record})  # fmt: skip
         rows.append(row)
-    held = {c: counted(sizes[c] - {0} or {0}) for c in capacities}  # some store no samples
+    held = {c: format_range(sizes[c] - {0} or {0}) for c in capacities}  # some store no samples
     head = ["ordering, learner", *(f"{c} ({held[c]} samples)" for c in capacities)]
     note = (
         "Ω_all, mean and 95 % interval; in a row on the seeds that all its figures have. Methods "

@@ -9,7 +9,7 @@ from typing import Any
 from paper.ablations import SYMBOLS
 from paper.evidence import FAILS, HOLDS, MISSING, NEGLIGIBLE, NONE, OPEN, Evidence
 from verse.reports.statistics import ENOUGH
-from verse.reports.tables import Table, Text, signed
+from verse.reports.tables import Table, Text, format_signed
 
 LISTED = 4  # comparisons that hold and are listed, the closest first
 REFUSED = "not reproduced in this regime"
@@ -107,8 +107,8 @@ def evidence_table(claims: Sequence[Claim]) -> Table:
             data = c.where.partition(":")[0].partition(",")[0]
             where = e.where if c.name.startswith("first") else f"{data} {e.where}"
             cells = ["–"] * 3 if estimate is None else [
-                f"{signed(estimate.mean, 4)} ({signed(estimate.low, 4)} … "
-                f"{signed(estimate.high, 4)})",
+                f"{format_signed(estimate.mean, 4)} ({format_signed(estimate.low, 4)} … "
+                f"{format_signed(estimate.high, 4)})",
                 str(estimate.n), "–" if e.p is None else f"{e.p:.3f}"]  # fmt: skip
             rows.append([Text(t) for t in (c.name, where, f"{e.what} ({symbol})", *cells,
                                            e.outcome)])  # fmt: skip

@@ -10,7 +10,7 @@ from paper.knobs import Value
 from paper.verdicts import Verdict
 from verse.reports import statistics
 from verse.reports.statistics import ENOUGH, Estimate
-from verse.reports.tables import signed
+from verse.reports.tables import format_signed
 
 HOLDS, FAILS, NONE, OPEN, MISSING = "holds", "fails", "no effect", "too close", "missing"
 NEGLIGIBLE = 0.01
@@ -38,7 +38,7 @@ class Evidence:
         e = self.estimate
         if e is None:
             return f"{self.where}: {self.what}"
-        mean, low, high = (signed(value) for value in e[:3])
+        mean, low, high = (format_signed(value) for value in e[:3])
         return f"{self.where}: {self.what} {mean} ({low} … {high})"
 
 

@@ -6,7 +6,7 @@ import csv
 from importlib.resources import files
 from typing import Any
 
-from verse.reports.scores import shown
+from verse.reports.scores import format_name
 from verse.reports.statistics import interval
 from verse.reports.tables import Table, Text
 
@@ -81,7 +81,7 @@ def reference() -> list[Table]:
         rows = []
         for learner in LEARNERS.values():
             values = [facts.get((dataset, order, learner)) for order in orders]
-            title = "Offline (mean accuracy)" if learner == "offline" else shown(learner)
+            title = "Offline (mean accuracy)" if learner == "offline" else format_name(learner)
             bold = learner == "verse"
             cells = (Text("–" if v is None else f"{v:.3f}", bold) for v in values)
             rows.append([Text(title), *cells])

@@ -28,7 +28,7 @@ from verse.reports import offline, scores, style
 from verse.reports.cells import Bench, orders_of
 from verse.reports.figures import Picture
 from verse.reports.page import Section, plural
-from verse.reports.report import facts, tuned
+from verse.reports.report import facts, make_tuning_section
 from verse.reports.scores import Record
 from verse.reports.tables import Table
 
@@ -53,13 +53,13 @@ def write(found: PaperResults, out: Path = OUT, source: str = "") -> None:
     ]
     turned = ablations.find(found)
     claimed = claims.evaluate(found, groups[1][0], groups[2][0], turned)
-    with style.drawn():
+    with style.use_style():
         pages = {bench.slug: _bench(found, bench, listed, folder) for bench in found.benches}
         pages["claims"] = _claims(found, groups, claimed, folder)
         if turned:
             pages["ablations"] = _ablations(turned, folder)
         if found.tuning:
-            pages["tuning"] = [tuned(found)]
+            pages["tuning"] = [make_tuning_section(found)]
         pages["paper"] = _paper(listed)
         first = figures.overview(found, listed, folder)
     for name, sections in pages.items():

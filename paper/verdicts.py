@@ -16,7 +16,7 @@ from verse import learners
 from verse.reports import statistics
 from verse.reports.cells import Bench, Cells, competes, is_verse, orders_of
 from verse.reports.statistics import ENOUGH, LEVEL, Estimate
-from verse.reports.tables import Table, Text, signed
+from verse.reports.tables import Table, Text, format_signed
 
 BEST = "the best rival"
 OF_PAPER = "the best rival that the paper compares"
@@ -145,7 +145,8 @@ def table(name: str, listed: Sequence[Verdict], against: str) -> Table:
     for v in sorted(listed, key=lambda v: (v.learner != "verse", v.learner)):
         lead = "–"
         if v.lead_mean is not None and v.lead_low is not None and v.lead_high is not None:
-            lead = f"{signed(v.lead_mean)} ({signed(v.lead_low)} … {signed(v.lead_high)})"
+            low, high = format_signed(v.lead_low), format_signed(v.lead_high)
+            lead = f"{format_signed(v.lead_mean)} ({low} … {high})"
         p = "–" if v.p is None else f"{v.p:.3f}" if v.p >= 0.001 else "< 0.001"
         rows.append([Text(v.learner), Text(f"{v.dataset} {v.order}"),
                      Text(v.verdict, v.verdict == "first"), Text(v.rival), Text(lead), Text(p),

@@ -54,7 +54,7 @@ def test_default_learns_colours(taught) -> None:
     p = taught.predict_proba_one(picture("red", 7))
     assert set(p) == set(COLOURS) and sum(p.values()) == pytest.approx(1, abs=1e-5)
     assert taught.predict(picture("red")).step == 45
-    assert taught.remembered() == {"red": 15, "green": 15, "blue": 15}
+    assert taught.memory_counts() == {"red": 15, "green": 15, "blue": 15}
 
 
 def test_every_kind_of_image_gives_the_same_answer(taught, tmp_path) -> None:
@@ -148,7 +148,7 @@ def test_forget_rename_merge() -> None:
     assert classifier.classes == ["A", "b", "c"]
     assert classifier.predict_one(np.eye(6)[0] * 4) == "A"
     assert classifier.merge("b", "c") == 20
-    assert classifier.remembered() == {"A": 20, "c": 20}  # one class less, its budget gone
+    assert classifier.memory_counts() == {"A": 20, "c": 20}  # one class less, its budget gone
     assert classifier.predict_one(np.eye(6)[1] * 4) in ("A", "c")
     assert classifier.forget("A") == 20
     assert classifier.classes == ["c"] and "A" not in classifier.predict_proba_one(np.ones(6))
@@ -165,7 +165,7 @@ def test_memory_is_bounded(budget: dict, tmp_path) -> None:
     classifier = vectors(**budget)
     for t in range(50):
         classifier.learn_one(np.random.default_rng(t).normal(size=6), f"class {t % 4}")
-    assert sum(classifier.remembered().values()) == 12  # of 32 bytes each
+    assert sum(classifier.memory_counts().values()) == 12  # of 32 bytes each
     classifier.save(tmp_path / "saved")
     assert StreamClassifier.load(tmp_path / "saved", backbone=backbones.identity(6)).spec() == (
         classifier.spec()

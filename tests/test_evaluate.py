@@ -164,7 +164,7 @@ def test_a_camera_drops_what_finds_the_learner_busy() -> None:
     taken = []
     for i in range(7):
         if camera.offer(i):
-            camera.learned(0.25)
+            camera.record(0.25)
             taken.append(i)
     assert taken == [0, 3, 6]
 
@@ -174,7 +174,7 @@ def test_a_queue_lets_frames_wait() -> None:
     taken = []
     for i in range(8):
         if camera.offer(i):
-            camera.learned(0.25)
+            camera.record(0.25)
             taken.append(i)
     # 0 runs until .25, 1 waits until .5, 2 finds both places taken, …
     assert taken == [0, 1, 3, 5]

@@ -79,7 +79,7 @@ def test_the_number_of_a_class_is_the_learners_output() -> None:
     assert classifier.labels.known == [("b", 0), ("C", 1), ("a", 2)]
     assert classifier.learner.labels == [0, 1, 2]
     assert classifier.labels.names == ("b", "C", "a")
-    assert classifier.remembered() == {"b": 1, "C": 1, "a": 1}
+    assert classifier.memory_counts() == {"b": 1, "C": 1, "a": 1}
 
 
 def test_renaming_keeps_the_place() -> None:

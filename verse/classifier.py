@@ -19,7 +19,7 @@ from verse.backbones import Backbone
 from verse.configuration import Configuration, Options
 from verse.doctor import Report, diagnose, group_holds
 from verse.images import shows_nothing
-from verse.kernels.interrupts import deferred_interrupt
+from verse.kernels.interrupts import defer_interrupt
 from verse.labels import Labels, check_label, pair_up
 from verse.novelty import (
     BLANK_NOVELTY,
@@ -120,7 +120,7 @@ class StreamClassifier:
 
     def learn_prepared(self, z: Tensor, label: Label) -> None:
         """The same for a label that ``check_label`` gave."""
-        with deferred_interrupt(), self._changing:  # the label and the sample belong together
+        with defer_interrupt(), self._changing:  # the label and the sample belong together
             mark = self.novelty.mark()
             try:
                 # measured before it is learned: a frame that was taught looks too usual
@@ -250,7 +250,7 @@ class StreamClassifier:
         """How many images were learned."""
         return self.learner.samples
 
-    def remembered(self) -> dict[Label, int]:
+    def memory_counts(self) -> dict[Label, int]:
         """How many samples of each class are in memory."""
         if self.learner.memory is None:
             return {}

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from verse import metrics, streams
-from verse.kernels.interrupts import deferred_interrupt
+from verse.kernels.interrupts import defer_interrupt
 from verse.learners.base import Learner
 from verse.realtime import Camera
 from verse.streams import Schedule
@@ -194,7 +194,7 @@ def stream(
             block = train.features(start, min(start + BLOCK, event.after))
             done = max(0, now.position - start)
             for t, z in enumerate(block[done:], start + done):
-                with deferred_interrupt():  # the sum and the learner change together
+                with defer_interrupt():  # the sum and the learner change together
                     # storage of its own: bits depend on alignment, which must not on the block
                     _one(learner, z.clone(), int(train.y[t]), t, now, camera, step_seconds,
                          overhead, prequential)  # fmt: skip
@@ -203,7 +203,7 @@ def stream(
         if number >= len(now.tested):
             now.steady = False
             shown = np.unique(train.y[: event.after])
-            now.tested.append(_tested(learner, test.take(selected[number]), event, now, shown))
+            now.tested.append(_run_test(learner, test.take(selected[number]), event, now, shown))
             now.steady = True
             yield now.tested[-1]
     yield Finished(now)
@@ -237,7 +237,7 @@ def _one(
     seconds = time.perf_counter() - began
     now.learn_seconds += seconds
     if camera is not None:
-        camera.learned((seconds if step_seconds is None else step_seconds) + overhead)
+        camera.record((seconds if step_seconds is None else step_seconds) + overhead)
         now.busy = camera.state()
 
 
@@ -253,7 +253,7 @@ def _testable(test: Samples, schedule: Schedule) -> list[Ints]:
     return selected
 
 
-def _tested(
+def _run_test(
     learner: Learner, test: Samples, event: streams.Event, now: SoFar, shown: Ints
 ) -> Tested:
     began = time.perf_counter()

@@ -26,7 +26,7 @@ def accuracy(predicted: npt.ArrayLike, true: npt.ArrayLike) -> float:
     >>> accuracy([1, 2, 2, 0], [1, 2, 0, 0])
     0.75
     """
-    p, y = _aligned(predicted, true)
+    p, y = _align(predicted, true)
     return float(np.mean(p == y))
 
 
@@ -74,7 +74,7 @@ def per_class(predicted: npt.ArrayLike, true: npt.ArrayLike, classes: int) -> Fl
     >>> per_class([0, 0, 1], [0, 1, 1], classes=3).tolist()
     [1.0, 0.5, nan]
     """
-    p, y = _aligned(predicted, true)
+    p, y = _align(predicted, true)
     _within(y, classes)
     total = np.bincount(y, minlength=classes)
     right = np.bincount(y[p == y], minlength=classes)
@@ -89,7 +89,7 @@ def confusion(predicted: npt.ArrayLike, true: npt.ArrayLike, classes: int) -> In
     >>> confusion([0, 0, 1], [0, 1, 1], classes=2).tolist()
     [[1, 0], [1, 1]]
     """
-    p, y = _aligned(predicted, true)
+    p, y = _align(predicted, true)
     _within(y, classes)
     _within(p, classes)
     return np.bincount(y * classes + p, minlength=classes * classes).reshape(classes, classes)
@@ -174,7 +174,7 @@ def by_video(predicted: npt.ArrayLike, true: npt.ArrayLike, videos: npt.ArrayLik
     >>> by_video([0, 1, 1], [0, 0, 1], [7, 7, 9]).right.tolist()
     [1, 1]
     """
-    p, y = _aligned(predicted, true)
+    p, y = _align(predicted, true)
     ids, place = np.unique(np.asarray(videos, dtype=np.int64), return_inverse=True)
     if len(place) != len(y):
         raise BadData(f"{len(y)} answers but {len(place)} video ids")
@@ -226,7 +226,7 @@ def bootstrap(
     return Interval(float(hits.sum() / (runs * count.sum())), float(low), float(high))
 
 
-def _aligned(predicted: npt.ArrayLike, true: npt.ArrayLike) -> tuple[Ints, Ints]:
+def _align(predicted: npt.ArrayLike, true: npt.ArrayLike) -> tuple[Ints, Ints]:
     p, y = np.asarray(predicted, dtype=np.int64), np.asarray(true, dtype=np.int64)
     if p.shape != y.shape or p.ndim != 1:
         raise BadData(f"{p.shape} answers do not match {y.shape} true labels")

@@ -16,7 +16,7 @@ class Camera:
     last published weights.
 
     >>> camera = Camera(fps=10)
-    >>> [camera.offer(i) and camera.learned(0.15) for i in range(4)]
+    >>> [camera.offer(i) and camera.record(0.15) for i in range(4)]
     [True, False, True, False]
     """
 
@@ -36,7 +36,7 @@ class Camera:
             self._ends.popleft()
         return len(self._ends) <= self.queue
 
-    def learned(self, seconds: float) -> bool:
+    def record(self, seconds: float) -> bool:
         """The frame just taken cost so many seconds."""
         start = max(self._arrival, self._ends[-1] if self._ends else 0.0)
         self._ends.append(start + seconds)

@@ -42,7 +42,7 @@ def order(
     shapes = {column.shape for column in table}
     if len(shapes) != 1 or table.labels.ndim != 1:
         raise BadData(f"labels, videos and frames must be lists of one length, not {shapes}")
-    return _known(name)(table, seed)
+    return _find_ordering(name)(table, seed)
 
 
 def names() -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _class_iid(table: _Table, seed: int) -> Ints:
     for c in class_order(table.labels, seed).tolist():
         rows = np.flatnonzero(table.labels == c)
         parts.append(rows[_shuffle(len(rows), seed, _FRAMES_OF_CLASS, c)])
-    return _joined(parts)
+    return _join(parts)
 
 
 def _instance(table: _Table, seed: int) -> Ints:
@@ -83,7 +83,7 @@ def _instance(table: _Table, seed: int) -> Ints:
 
 
 def _class_instance(table: _Table, seed: int) -> Ints:
-    return _joined(
+    return _join(
         [
             _videos_in_time(np.flatnonzero(table.labels == c), table, seed, _VIDEOS_OF_CLASS, c)
             for c in class_order(table.labels, seed).tolist()
@@ -99,7 +99,7 @@ _ORDERINGS: dict[str, Callable[[_Table, int], Ints]] = {
 }
 
 
-def _known(name: str) -> Callable[[_Table, int], Ints]:
+def _find_ordering(name: str) -> Callable[[_Table, int], Ints]:
     if name not in _ORDERINGS:
         raise BadSetting(f"there is no ordering {name!r}{suggest_and_list(name, _ORDERINGS)}")
     return _ORDERINGS[name]
@@ -123,7 +123,7 @@ def _videos_in_time(rows: Ints, table: _Table, seed: int, *purpose: int) -> Ints
     return rows[np.lexsort((table.frames[rows], rank[place]))]
 
 
-def _joined(parts: list[Ints]) -> Ints:
+def _join(parts: list[Ints]) -> Ints:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
@@ -161,7 +161,7 @@ class Schedule:
         cls, order_name: str, stream_labels: npt.ArrayLike, every: int = 1, steps: int = 10
     ) -> Schedule:
         """The schedule of a stream whose labels, in stream order, are ``stream_labels``."""
-        _known(order_name)
+        _find_ordering(order_name)
         labels = np.asarray(stream_labels, dtype=np.int64)
         if every < 1 or steps < 1:
             raise BadSetting("every (classes a test event) and steps are whole numbers from 1")

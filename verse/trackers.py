@@ -59,11 +59,11 @@ class JsonLines:
             self._repeated[event.after] = text
             return
         if self._file is None:
-            self._file = self._going_on(event.position if isinstance(event, Learned) else None)
+            self._file = self._reopen(event.position if isinstance(event, Learned) else None)
         self._file.write(text)
         self._file.flush()
 
-    def _going_on(self, position: int | None) -> IO[str]:
+    def _reopen(self, position: int | None) -> IO[str]:
         """The file with what it held of the frames before ``position`` (None: of all)."""
         kept: dict[tuple[int, str], str] = {}
         for text in self._path.read_text(encoding="utf-8").splitlines(keepends=True):

@@ -120,7 +120,7 @@ def test_core50_at_the_official_rate_has_its_published_length():
             return f"s{session}/o{thing}/C_{session:02d}_{thing:02d}_{frame:03d}.png|9"
 
     n = core50.EXPECT.test
-    chosen = core50.reduced(Frames(np.zeros(n), np.zeros(n), np.zeros(n), Named()))
+    chosen = core50.select_reduced(Frames(np.zeros(n), np.zeros(n), np.zeros(n), Named()))
     assert len(chosen) == 2_249
     assert Named().key(chosen[0]) == "s3/o1/C_03_01_001.png|9"
 

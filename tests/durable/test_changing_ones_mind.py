@@ -56,7 +56,7 @@ def test_rename_and_merge_survive_and_can_lose_their_class(tmp_path) -> None:
     classifier.merge("b", "A")
     classifier.learn_feature(c, "c")
     assert classifier.classes == ["A", "c"] and classifier.taught == {"A": 2, "c": 1}
-    assert classifier.remembered() == {"A": 2, "c": 1}
+    assert classifier.memory_counts() == {"A": 2, "c": 1}
     before = state(classifier)
     abandon(classifier)
     classifier = opened(tmp_path)

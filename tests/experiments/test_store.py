@@ -153,7 +153,7 @@ def test_a_file_chooses_no_code(toy: Toy) -> None:
     result = execute(toy())
     evil = result.run.document() | {"learner": "evil.Learner", "backbone": "evil.G"}
     forged = identity(evil | {"settings": dict(evil["settings"]) | result.defaults})
-    entry = encode(replace(result, run=Run.recorded(evil), id=forged))
+    entry = encode(replace(result, run=Run.from_record(evil), id=forged))
     read = decode(unseal(seal(entry.line)), entry.shared)
     assert read.run.learner == "evil.Learner"  # a word, nothing more
 

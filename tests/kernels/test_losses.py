@@ -19,18 +19,18 @@ TARGET = torch.randn(7, 5, generator=torch.Generator().manual_seed(1))
         (losses.cross_entropy(Y), lambda s: nnf.cross_entropy(s, Y)),
         (losses.mse(TARGET, 0.3), lambda s: 0.3 * nnf.mse_loss(s, TARGET)),
         (
-            losses.stacked(losses.cross_entropy(Y[:4]), 4, losses.mse(TARGET[4:], 0.3)),
+            losses.stack_losses(losses.cross_entropy(Y[:4]), 4, losses.mse(TARGET[4:], 0.3)),
             lambda s: nnf.cross_entropy(s[:4], Y[:4]) + 0.3 * nnf.mse_loss(s[4:], TARGET[4:]),
         ),
         (
-            losses.added(losses.cross_entropy(Y), losses.mse(TARGET)),
+            losses.add_losses(losses.cross_entropy(Y), losses.mse(TARGET)),
             lambda s: nnf.cross_entropy(s, Y) + nnf.mse_loss(s, TARGET),
         ),
     ],
     ids=["cross_entropy", "mse", "stacked", "added"],
 )
 def test_against_autograd(loss, plain) -> None:
-    expected_value, expected = losses.differentiated(plain)(SCORES)
+    expected_value, expected = losses.differentiate(plain)(SCORES)
     value, grad = loss(SCORES.clone())
     torch.testing.assert_close(value, expected_value)
     torch.testing.assert_close(grad, expected)

@@ -11,7 +11,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, normalize, one
 from verse.checks import small_network, small_stream
 from verse.learners import ICaRL
 from verse.memory import Reservoir
-from verse.memory.herding import Herding, least_needed
+from verse.memory.herding import Herding, find_redundant
 
 
 def learned(n: int, kind: str = "conv", capacity: int = 12, **settings) -> tuple[ICaRL, list]:
@@ -52,7 +52,7 @@ def test_what_leaves_is_the_best_of_all_choices() -> None:
         E, mean = torch.randn(7, 3, generator=generator), torch.randn(3, generator=generator)
         subsets = list(itertools.combinations(range(7), 6))
         best = min(subsets, key=lambda s: float((E[list(s)].mean(0) - mean).norm()))
-        assert {least_needed(E, mean)} == set(range(7)) - set(best)
+        assert {find_redundant(E, mean)} == set(range(7)) - set(best)
 
 
 def test_merged_classes_have_one_mean() -> None:

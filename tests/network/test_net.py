@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from verse import backbones
 from verse.backbones.efficientnet_lite import Block
-from verse.backbones.precision import supported
+from verse.backbones.precision import is_supported
 from verse.backbones.resnet18 import BasicBlock
 from verse.kernels.losses import cross_entropy, mse
 from verse.network import Head, Plastic
@@ -219,7 +219,7 @@ def test_answers_do_not_share_storage() -> None:
 
 def test_bfloat16_is_near() -> None:
     """Rounded weights, float32 master: gradients agree to bfloat16's three digits."""
-    if not supported("bfloat16"):
+    if not is_supported("bfloat16"):
         pytest.skip("this machine cannot compute in bfloat16")
     F = plastic(Residual(), (32, 7, 7), 32, precision="bfloat16")
     net = network(F)

@@ -9,7 +9,7 @@ import pytest
 from tests.reports.made import made
 from verse.experiments.result import Result
 from verse.reports import scores
-from verse.reports.cells import Sorted, ranked
+from verse.reports.cells import Sorted, rank_learners
 
 EASY, HARD = [0.9] * 12, [0.5] * 12
 
@@ -67,7 +67,7 @@ def test_ranks_compare_learners_on_the_seeds_they_share() -> None:
         + runs("ncm", dict.fromkeys(range(3), 0.70))
     )
     (bench,) = found.benches
-    assert ranked(found.main(bench), "class-instance") == ["derpp", "tinyer", "ncm"]
+    assert rank_learners(found.main(bench), "class-instance") == ["derpp", "tinyer", "ncm"]
     places = {r["learner"]: (r["best"], r["place"]) for r in scores.records(found)}
     assert places["derpp"] == (True, "first")
 

@@ -17,7 +17,7 @@ from tests.reports.made import made
 from verse.experiments.recipe import parse
 from verse.experiments.store import Store
 from verse.reports import classes, report, scores, tuning
-from verse.reports.cells import Sorted, ranked
+from verse.reports.cells import Sorted, rank_learners
 from verse.reports.tables import Table, Text
 from verse.types import BadState
 
@@ -47,9 +47,9 @@ def test_first_only_beyond_chance_and_never_a_fine_tuner(found: Sorted) -> None:
     (bench,) = found.benches
     cells = found.main(bench)
     for order in ("iid", "class-instance"):
-        place = scores.standing(cells, order)
+        place = scores.find_standing(cells, order)
         assert "gdumb" not in place
-        best = ranked(cells, order)[0]
+        best = rank_learners(cells, order)[0]
         tied = [name for name, where in place.items() if where == "tied"]
         assert (place[best] == "tied") == bool(tied)
         assert list(place.values()).count("first") <= 1

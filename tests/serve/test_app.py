@@ -18,7 +18,7 @@ from verse import StreamClassifier
 from verse.serve import app as module
 from verse.serve import pictures
 from verse.serve.errors import NotFound
-from verse.serve.events import Events, told
+from verse.serve.events import Events, stream_events
 from verse.serve.pictures import Frame, Frames
 
 TWO = ("red", "blue")
@@ -342,7 +342,7 @@ def test_events_reach_a_listener(monkeypatch) -> None:
         events, heard = Events(), []
         events.open()
         with events.subscription("me") as waiting:
-            stream = told("event: status\ndata: {}\n\n", waiting)
+            stream = stream_events("event: status\ndata: {}\n\n", waiting)
             heard.append(await anext(stream))
             threading.Thread(target=events.send, args=("learned", {"seq": 1})).start()
             heard.append(await anext(stream))

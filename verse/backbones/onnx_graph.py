@@ -56,7 +56,7 @@ def convert(
             names[item] = "input"
         elif item.op == "call_module":
             layer = layers[str(item.target)]
-            norm = _following_norm(item, layers)
+            norm = _find_norm(item, layers)
             source = item.args[0]
             if isinstance(layer, nn.Conv2d) and norm is not None:
                 folded[item] = fold(layer, norm)
@@ -88,7 +88,7 @@ def convert(
     )
 
 
-def _following_norm(item: fx.Node, layers: Mapping[str, nn.Module]) -> nn.BatchNorm2d | None:
+def _find_norm(item: fx.Node, layers: Mapping[str, nn.Module]) -> nn.BatchNorm2d | None:
     """The BatchNorm that alone reads this convolution."""
     users = list(item.users)
     if len(users) != 1 or users[0].op != "call_module":

@@ -56,8 +56,8 @@ def join(
     nodes.append((_NODE, wire.node("Identity", [last], output_name)))
     kept = [*nodes, (2, b"verse"), *rest]
     kept += [
-        (_INPUT, _called(first_value, input_name)),
-        (_OUTPUT, _called(last_value, output_name)),
+        (_INPUT, _set_name(first_value, input_name)),
+        (_OUTPUT, _set_name(last_value, output_name)),
     ]
     result_fields: list[Field] = [(1, max(versions)), (2, b"verse"), (7, write_fields(kept))]
     for domain, version in sets.items():
@@ -107,7 +107,7 @@ def _name(value: int | bytes) -> str:
     return found.decode("utf-8", "replace") if isinstance(found, bytes) else ""
 
 
-def _called(value: bytes, name: str) -> bytes:
+def _set_name(value: bytes, name: str) -> bytes:
     return write_fields([(1, name.encode()) if f[0] == 1 else f for f in read_fields(value)])
 
 

@@ -188,9 +188,9 @@ LAYERS: dict[type[nn.Module], Layer] = {
 def call(g: Graph, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     """A function or a method inside someone's ``forward``."""
     if target in (operator.add, operator.iadd, torch.add, "add", "add_") and not kwargs:
-        return g.put("Add", [_named(g, a) for a in args])
+        return g.put("Add", [_as_input(g, a) for a in args])
     if target in (operator.mul, operator.imul, torch.mul, "mul", "mul_") and not kwargs:
-        return g.put("Mul", [_named(g, a) for a in args])
+        return g.put("Mul", [_as_input(g, a) for a in args])
     if target in (torch.relu, nn.functional.relu, "relu", "relu_"):
         return g.put("Relu", [args[0]])
     if target is nn.functional.relu6:
@@ -206,5 +206,5 @@ def call(g: Graph, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     raise Unconvertible(f"the operation {target}")
 
 
-def _named(g: Graph, value: str | float) -> str:
+def _as_input(g: Graph, value: str | float) -> str:
     return value if isinstance(value, str) else g.constant(np.array(value, np.float32))

@@ -109,12 +109,12 @@ def read_model(path: Path) -> bytes:
         if not {1, 7, 8} <= {number for number, _ in fields}:
             raise BadState("this is not an ONNX model: it has no version or no graph")
         budget = [LARGEST - size]
-        return write_fields(_inlined("model", fields, path.resolve().parent, budget, DEPTH))
+        return write_fields(_inline("model", fields, path.resolve().parent, budget, DEPTH))
     except BadState as error:
         raise BadState(f"{path}: {error}") from error
 
 
-def _inlined(
+def _inline(
     kind: str, fields: list[Field], folder: Path, budget: list[int], depth: int
 ) -> list[Field]:
     """The fields with every outside tensor's bytes inside; ``budget`` counts what may follow."""
@@ -128,7 +128,7 @@ def _inlined(
         inside = _INSIDE[kind].get(number)
         if inside is not None and isinstance(value, bytes):
             message = read_fields(value)
-            changed = _inlined(inside, message, folder, budget, depth)
+            changed = _inline(inside, message, folder, budget, depth)
             value = value if changed is message else write_fields(changed)
         found.append((number, value))
     return fields if found == fields else found

@@ -57,7 +57,7 @@ def resolve(precision: str) -> str:
         raise BadSetting(f"precision {precision!r}: use one of {', '.join(CHOICES)}")
     if precision == "auto":
         return "bfloat16" if gain() >= GAIN else "float32"
-    if not supported(precision):
+    if not is_supported(precision):
         raise BadSetting(
             "this machine cannot compute in bfloat16 (a trial ended with an illegal instruction): "
             "use precision='float32' or 'auto'. If the processor does have bfloat16, the variable "
@@ -66,7 +66,7 @@ def resolve(precision: str) -> str:
     return precision
 
 
-def supported(precision: str) -> bool:
+def is_supported(precision: str) -> bool:
     """Can this machine compute in it at all?"""
     return precision == "float32" or gain() > 0
 

@@ -140,7 +140,7 @@ def _before(
         known = dict(module.named_modules())
         reason = "several values cross there" if at in known else "no layer has that name"
         raise BadSetting(f"cannot split at {at!r} ({reason}): use one of {', '.join(points)}")
-    crossing = _crossing(nodes, points[at], len(nodes) - 1)
+    crossing = _find_boundary(nodes, points[at], len(nodes) - 1)
     assert crossing is not None
     return points[at], crossing
 
@@ -193,11 +193,11 @@ def _points(nodes: Sequence[fx.Node], inside: dict[fx.Node, tuple[str, ...]]) ->
     return {
         name: i
         for name, i in first.items()
-        if i > 1 and _crossing(nodes, i, len(nodes) - 1) is not None
+        if i > 1 and _find_boundary(nodes, i, len(nodes) - 1) is not None
     }
 
 
-def _crossing(nodes: Sequence[fx.Node], start: int, end: int) -> fx.Node | None:
+def _find_boundary(nodes: Sequence[fx.Node], start: int, end: int) -> fx.Node | None:
     """The one value computed before ``start`` that is used from there on; None if several are."""
     later = set(nodes[start : end + 1])
     values = [n for n in nodes[:start] if later.intersection(n.users)]

@@ -18,7 +18,7 @@ from verse.classifier import StreamClassifier
 from verse.configuration import DEFAULT_LEARNER
 
 
-def taught(case: str, backbone: Backbone, files: list[bytes]) -> StreamClassifier:
+def teach_classifier(case: str, backbone: Backbone, files: list[bytes]) -> StreamClassifier:
     """A classifier with ten classes: by the default learner on the default split, else by VERSE,
     which is what the textbook step computes."""
     learner = DEFAULT_LEARNER if case == cases.DEFAULT else "verse"
@@ -46,7 +46,7 @@ def measure(case: str, *, precision: str, rounds: int) -> dict[str, Any]:
     """Ours and the textbook's in turns, and what of it is decode and G."""
     files = cases.pictures()
     backbone = cases.build(case, precision=precision)
-    ours, textbook = taught(case, backbone, files), textbook_pipeline(case, files)
+    ours, textbook = teach_classifier(case, backbone, files), textbook_pipeline(case, files)
     turn = iter(range(10**9))
 
     def frame(learner: Any) -> None:
@@ -57,7 +57,7 @@ def measure(case: str, *, precision: str, rounds: int) -> dict[str, Any]:
         frame(ours)
         ours.predict_one(files[next(turn) % len(files)])
 
-    def overlapped() -> float:
+    def time_overlap() -> float:
         start = time.perf_counter()
         ours.learn_many(files, [t % CLASSES for t in range(len(files))], overlap=True)
         return (time.perf_counter() - start) / len(files)
@@ -66,7 +66,7 @@ def measure(case: str, *, precision: str, rounds: int) -> dict[str, Any]:
         {
             "verse": lambda: frame(ours),
             "textbook": lambda: frame(textbook),
-            "overlapped": overlapped,
+            "overlapped": time_overlap,
             "learn_and_predict": learn_and_predict,
             "decode": lambda: backbone.G.preprocess(files[0]),
             "G": lambda: backbone.G(files[:1]),

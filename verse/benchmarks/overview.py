@@ -10,7 +10,7 @@ from verse import learners, memory
 from verse.backbones import Backbone
 from verse.benchmarks import cases
 from verse.benchmarks.cases import CLASSES
-from verse.benchmarks.frame import taught
+from verse.benchmarks.frame import teach_classifier
 from verse.benchmarks.timing import alternate, once, ratio, summary
 from verse.configuration import DEFAULT_LEARNER, DEFAULT_MEMORY
 from verse.learners import Learner
@@ -24,7 +24,7 @@ def measure(rounds: int) -> dict[str, Any]:
     """The default step against the one on ``head``, and a frame of every learner."""
     backbone = cases.build(cases.DEFAULT)
     files = cases.pictures()
-    default = taught(cases.DEFAULT, backbone, files)
+    default = teach_classifier(cases.DEFAULT, backbone, files)
     Z = cases.features(backbone.F)
     head = cases.build(cases.HEAD).F
     Z_head = cases.features(head)

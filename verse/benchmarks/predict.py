@@ -9,7 +9,7 @@ from typing import Any
 
 from verse.benchmarks import cases
 from verse.benchmarks.cases import CLASSES
-from verse.benchmarks.frame import taught
+from verse.benchmarks.frame import teach_classifier
 from verse.benchmarks.timing import once, percentile
 from verse.classifier import StreamClassifier
 
@@ -19,7 +19,7 @@ def measure(case: str, *, precision: str, rounds: int) -> dict[str, Any]:
     threads = max(1, (os.cpu_count() or 2) // 2)
     backbone = cases.build(case, precision=precision, threads=threads)
     files = cases.pictures()
-    writer = taught(case, backbone, files)
+    writer = teach_classifier(case, backbone, files)
     reader = StreamClassifier(backbone=backbone, learner=writer.learner_name).learner
     reader.follow(writer.learner)
     image, Z = backbone.G.preprocess(files[0]), writer.features(files)

@@ -30,7 +30,7 @@ def textbook_learner(F: Plastic, Z: Tensor) -> TextbookVERSE:
     return learner
 
 
-def needed_flops(F: Plastic, Z: Tensor) -> float:
+def count_flops(F: Plastic, Z: Tensor) -> float:
     """Operations of one step by the definition of a convolution, counted by torch."""
     learner = textbook_learner(F, Z)
     with FlopCounterMode(display=False) as counter:
@@ -102,7 +102,7 @@ def measure(case: str, *, precision: str, rounds: int) -> dict[str, Any]:
     times = alternate(works, rounds)
     for name in ("verse", "textbook"):
         times[name] = [seconds / repeat for seconds in times[name]]
-    flops = needed_flops(F, Z)
+    flops = count_flops(F, Z)
     # the machine's limit in a round: the needed operations at the best rate of that round
     limits = [
         flops / max(count / times[form][i] for form, (_, count) in library.items())

@@ -136,14 +136,14 @@ def check_exact_resume(make: LearnerMaker) -> None:
     for t, state in saved.items():
         resumed = make_learner(make, F, seed=0)
         # unaligned storage, as tensors read from a file have
-        resumed.load_state({k: _unaligned(v) for k, v in state.items()})
+        resumed.load_state({k: _unalign(v) for k, v in state.items()})
         same(state, copy_state(resumed), f"loaded at step {t}")
         learn_all(resumed, stream[t:])
         resumed.consolidate()
         same(copy_state(whole), copy_state(resumed), f"resumed at step {t}")
 
 
-def _unaligned(t: Tensor) -> Tensor:
+def _unalign(t: Tensor) -> Tensor:
     raw = torch.zeros(t.numel() + 1, dtype=t.dtype)
     raw[1:] = t.reshape(-1)
     return raw[1:].view(t.shape)

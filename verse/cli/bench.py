@@ -91,27 +91,27 @@ def _plan(
 ) -> Iterator[tuple[str, str, Callable[[], dict[str, Any]]]]:
     """(key in the result, label below it, what measures it)."""
     if "default" in parts and "default" in names:
-        yield "default", "", _bound("overview", "measure", rounds)
+        yield "default", "", _bind("overview", "measure", rounds)
     for name in names:
         setting: dict[str, Any] = {"precision": precision, "rounds": rounds}
         if "step" in parts:
-            yield "verse_step", name, _bound("step", "measure", name, **setting)
+            yield "verse_step", name, _bind("step", "measure", name, **setting)
         if name == "light":
             continue
         if "frame" in parts:
-            yield "frame", name, _bound("frame", "measure", name, **setting)
+            yield "frame", name, _bind("frame", "measure", name, **setting)
         if "predict" in parts:
             often = {"precision": precision, "rounds": 4 * rounds}
-            yield "predict", name, _bound("predict", "measure", name, **often)
+            yield "predict", name, _bind("predict", "measure", name, **often)
     if "growth" in parts:
-        yield "memory", "light", _bound("growth", "measure", steps)
+        yield "memory", "light", _bind("growth", "measure", steps)
     if rivals:
         for name in ("default", "light", "resnet18"):
             if name in names:
                 how: dict[str, Any] = {"rounds": rounds, "each": 2 if name == "resnet18" else 50}
-                yield "avalanche", name, _bound("rivals", "measure_avalanche", name, **how)
+                yield "avalanche", name, _bind("rivals", "measure_avalanche", name, **how)
         if "light" in names:
-            yield "river", "light", _bound("rivals", "measure_river", rounds=rounds, each=50)
+            yield "river", "light", _bind("rivals", "measure_river", rounds=rounds, each=50)
 
 
 def _device_plan(
@@ -119,10 +119,10 @@ def _device_plan(
 ) -> Iterator[tuple[str, str, Callable[[], dict[str, Any]]]]:
     for name in names:
         if name != "light":
-            yield "device", name, _bound("device", "measure", name, device=device, rounds=rounds)
+            yield "device", name, _bind("device", "measure", name, device=device, rounds=rounds)
 
 
-def _bound(
+def _bind(
     module: str, function: str, *args: object, **settings: Any
 ) -> Callable[[], dict[str, Any]]:
     def measure() -> dict[str, Any]:

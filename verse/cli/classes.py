@@ -43,7 +43,7 @@ def command(directory: Path, weights: str | None, as_json: bool) -> None:
 
 def about(classifier: DurableClassifier) -> dict[str, Any]:
     """The document that ``--json`` prints."""
-    memory, remembered = classifier.learner.memory, classifier.remembered()
+    memory, remembered = classifier.learner.memory, classifier.memory_counts()
     rows = [
         {
             "class": label,

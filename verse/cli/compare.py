@@ -80,7 +80,7 @@ def command(
         store = Store(results)
         grids = [read(recipe) for recipe in recipes]
         runs = list({run.id: run for each in grids for run in each.runs}.values())
-        runs = chosen(runs, only)
+        runs = filter_runs(runs, only)
         if address is not None and engine != "ray":
             raise BadSetting("--address belongs to --engine ray")
         # On other machines the checkpoint's folder may not exist: Ray workers have their own.
@@ -131,7 +131,7 @@ def processors() -> int:
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
-def chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
+def filter_runs(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
     """The runs that every filter lets pass."""
     kept = list(runs)
     for text in only:
@@ -139,13 +139,13 @@ def chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
         if not equals or (kept and field not in kept[0].document()):
             raise BadSetting(f"--only {text!r}: write a field of a run and its values, order=iid")
         wanted = {value.strip() for value in values.split(",")}
-        kept = [run for run in kept if shown(run, field) & wanted]
+        kept = [run for run in kept if list_forms(run, field) & wanted]
     if not kept:
         raise BadSetting("no run of the recipe passes all filters (--only)")
     return kept
 
 
-def shown(run: Run, field: str) -> set[str]:
+def list_forms(run: Run, field: str) -> set[str]:
     """The forms a filter may name a value by: folder:eth80 also as eth80."""
     value = str(run.document()[field])
     return {value, value.partition(":")[2]} if field == "dataset" else {value}

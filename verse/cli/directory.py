@@ -97,11 +97,11 @@ def open_directory(
             return verse.open(directory, readonly=readonly, **given)
     except BaseException:
         if new:
-            _remove_begun(directory)
+            _remove_empty(directory)
         raise
 
 
-def _remove_begun(directory: Path) -> None:
+def _remove_empty(directory: Path) -> None:
     """What a classifier that learned nothing has made, and nothing else."""
     with suppress(OSError):
         for file in (*directory.glob("journal.sqlite*"), directory / "acknowledged"):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from verse.cli.extras import missing_extra
+from verse.cli.extras import find_missing_extra
 from verse.types import VerseError
 
 
@@ -41,7 +41,7 @@ def exit_codes() -> Iterator[None]:
             raise
         raise BadInput(str(error)) from error
     except ModuleNotFoundError as error:
-        missing = missing_extra(error)
+        missing = find_missing_extra(error)
         if missing is None:
             raise
         raise BadInput(str(missing)) from error

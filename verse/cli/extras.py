@@ -5,13 +5,13 @@ from __future__ import annotations
 from verse.extras import EXTRAS
 from verse.types import MissingExtra
 
-__all__ = ["EXTRAS", "missing_extra"]
+__all__ = ["EXTRAS", "find_missing_extra"]
 
 
-def missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
+def find_missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
     """The error that names the extra, or None where the module belongs to none of them.
 
-    >>> print(missing_extra(ModuleNotFoundError(name="fastapi.responses")))
+    >>> print(find_missing_extra(ModuleNotFoundError(name="fastapi.responses")))
     this needs the package fastapi: pip install 'verse-stream[serve]'
     """
     module = (error.name or "").partition(".")[0]

@@ -44,7 +44,7 @@ def time_line(
 
     frames: list[dict[str, Any]] = []
 
-    def told() -> Iterator[tuple[float, Prediction]]:
+    def read_answers() -> Iterator[tuple[float, Prediction]]:
         before: object = None
         for moment, answer in _answers(classifier, source, every, seconds):
             if not live:
@@ -55,7 +55,7 @@ def time_line(
                 before = answer.label
             yield moment, answer
 
-    found = list(spans(told()))
+    found = list(spans(read_answers()))
     return {"image": source, "every": every, "spans": found, "frames": frames}
 
 
@@ -75,7 +75,7 @@ def _answers(
             looked = time.monotonic()
 
 
-def shown(span: Span) -> dict[str, object]:
+def format_span(span: Span) -> dict[str, object]:
     """A line of the time line for people."""
     from verse.video import clock
 

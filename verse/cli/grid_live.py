@@ -93,13 +93,13 @@ class GridLive:
             last = report.text.strip().rpartition("\n")[2]
             self._print(f"{report.kind}: {self._name(task)}: {last}", always=True)
         elif report.entry is not None:
-            self._finished(task, report)
+            self._finish(task, report)
         else:
             seconds = time.monotonic() - began
             self._timing.learn(Run.load(task.records[0]), seconds, task.kind)
             self._print(f"{self._name(task)} done ({words(seconds)})")
 
-    def _finished(self, task: Task, report: Report) -> None:
+    def _finish(self, task: Task, report: Report) -> None:
         assert report.entry is not None
         run, line = self._runs[task.id], report.entry.line
         self._done += 1

@@ -127,7 +127,7 @@ def rows_of(kind: str) -> list[dict[str, object]]:
     return rows
 
 
-def named(row: dict[str, object]) -> str:
+def mark_default(row: dict[str, object]) -> str:
     """A name, with a mark if it is the default."""
     return f"{row['name']} (default)" if row["default"] else str(row["name"])
 
@@ -150,7 +150,9 @@ def command(kind: str | None, as_json: bool) -> None:
         for number, (each, rows) in enumerate(found.items()):
             if kind is None:
                 click.echo(("\n" if number else "") + each.upper())
-            print_table([{"name": named(row), "description": row["description"]} for row in rows])
+            print_table(
+                [{"name": mark_default(row), "description": row["description"]} for row in rows]
+            )
         if kind is None:
             click.echo("\nMore about learners: verse list learners")
 
@@ -158,7 +160,9 @@ def command(kind: str | None, as_json: bool) -> None:
 def show_learners(rows: list[dict[str, object]]) -> None:
     """What each does, what each assumes, and what the columns mean."""
     columns = ("fidelity", "description")
-    print_table([{"name": named(row), **{name: row[name] for name in columns}} for row in rows])
+    print_table(
+        [{"name": mark_default(row), **{name: row[name] for name in columns}} for row in rows]
+    )
     click.echo()
     print_table([short(row) for row in rows], dense=True)
     click.echo("\n✓ yes   ✗ no   – does not apply; each method as its authors publish it")

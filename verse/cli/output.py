@@ -69,10 +69,10 @@ def plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form; convert it first")
 
 
-def told(name: str, error: object) -> str:
+def format_error(name: str, error: object) -> str:
     """An error about a file, with the file's name once.
 
-    >>> told("a.jpg", "a.jpg is not an image"), told("a.jpg", "it is empty")
+    >>> format_error("a.jpg", "a.jpg is not an image"), format_error("a.jpg", "it is empty")
     ('a.jpg is not an image', 'a.jpg: it is empty')
     """
     text = str(error)

@@ -10,7 +10,14 @@ from typing import Any
 import click
 
 from verse.cli.directory import device_option
-from verse.cli.output import console, json_option, print_json, print_table, result_only, told
+from verse.cli.output import (
+    console,
+    format_error,
+    json_option,
+    print_json,
+    print_table,
+    result_only,
+)
 from verse.types import BadData, BadImage, Label
 
 
@@ -78,7 +85,7 @@ def command(
     bad = [row for row in rows if "error" in row]
     for row in bad if not as_json else []:
         console().print(
-            told(row["image"], row["error"]), style="yellow", markup=False, soft_wrap=True
+            format_error(row["image"], row["error"]), style="yellow", markup=False, soft_wrap=True
         )
     if bad:
         raise click.exceptions.Exit(2)
@@ -157,15 +164,15 @@ def show(rows: list[dict[str, Any]], top: int) -> None:
     from verse.cli import films
     from verse.video import is_live
 
-    if images := [shown(row, top) for row in rows if "spans" not in row]:
+    if images := [format_row(row, top) for row in rows if "spans" not in row]:
         print_table(images)
     for row in rows:
         if "spans" in row and not is_live(row["image"]):
             click.echo(row["image"])
-            print_table([films.shown(span) for span in row["spans"]])
+            print_table([films.format_span(span) for span in row["spans"]])
 
 
-def shown(row: dict[str, Any], top: int) -> dict[str, object]:
+def format_row(row: dict[str, Any], top: int) -> dict[str, object]:
     """A row for people."""
     if "error" in row:
         return {"image": row["image"], "label": "unreadable", "confidence": "", "next": ""}

@@ -156,7 +156,7 @@ def command(
                 for each in trackers:
                     each(event)
 
-            result = None if fresh else finished(store, run, root, live)
+            result = None if fresh else load_finished(store, run, root, live)
             if result is not None:
                 for event in result.events:
                     live(event)
@@ -201,7 +201,7 @@ def command(
         show(result, out)
 
 
-def finished(store: Store, run: Run, root: str | None, live: Live) -> Result | None:
+def load_finished(store: Store, run: Run, root: str | None, live: Live) -> Result | None:
     """The result of this very run on these very data, if it is there already."""
     from verse.experiments import load_data
 

@@ -137,9 +137,9 @@ def describe(classifier: Any) -> str:
     >>> describe(Taught)
     '2 classes (cup, mug), 46 samples learned, learner verse'
     """
-    from verse.serve.labels import shown  # a label of an old folder may be no text
+    from verse.serve.labels import escape_label  # a label of an old folder may be no text
 
-    classes = [str(shown(label)) for label in classifier.classes]
+    classes = [str(escape_label(label)) for label in classifier.classes]
     some = ", ".join(classes[:6]) + (", …" if len(classes) > 6 else "")
     counted = plural(len(classes), "class", "classes") + (f" ({some})" if some else "")
     learned = plural(classifier.samples, "sample")

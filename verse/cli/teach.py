@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from verse.cli.directory import begin_options, device_option, open_directory, refuse_locked
-from verse.cli.output import console, json_option, plural, print_json, result_only, told
+from verse.cli.output import console, format_error, json_option, plural, print_json, result_only
 from verse.types import BadData, BadImage, Refused
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def command(
         refuse_locked(directory)
         video, folder = is_video(source), Path(source)
         labels = labels_of(source, ranges, label) if video else []
-        lessons = [] if video else list(mixed(folder) if mix else in_turn(folder))
+        lessons = [] if video else list(interleave(folder) if mix else in_turn(folder))
         given = {name: value for name, value in options.items() if value is not None}
         with open_directory(directory, threads, device=device, options=given) as classifier:
             if video:
@@ -119,7 +119,7 @@ def in_turn(folder: Path) -> Iterator[tuple[str, Path]]:
             yield label, path
 
 
-def mixed(folder: Path) -> Iterator[tuple[str, Path]]:
+def interleave(folder: Path) -> Iterator[tuple[str, Path]]:
     """(label, image), one of each class in turn until all are through."""
     waiting = {label: iter(paths) for label, paths in classes_of(folder).items()}
     while waiting:
@@ -171,5 +171,7 @@ def teach(
                 learned += 1
         except (BadImage, Refused, OSError) as error:
             bad.append({"image": str(path), "error": str(error)})
-            shown.print(told(str(path), error), style="yellow", markup=False, soft_wrap=True)
+            shown.print(
+                format_error(str(path), error), style="yellow", markup=False, soft_wrap=True
+            )
     return learned, known, taken_back, bad

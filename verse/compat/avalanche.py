@@ -56,7 +56,7 @@ def lessons(benchmark: Benchmark, *, seed: int | None = 0) -> Iterator[tuple[Any
 
     Goes into ``StreamClassifier.learn_one`` item by item.
     """
-    for dataset in _shuffled(benchmark, seed):
+    for dataset in _shuffle(benchmark, seed):
         for i in range(len(dataset)):
             item = dataset[i]
             yield item[0], int(item[1])
@@ -77,7 +77,7 @@ def stream(benchmark: Benchmark, G: Extractor, *, seed: int | None = 0, workers:
     >>> s.schedule.events
     (Event(after=2, classes=(3,)), Event(after=3, classes=(3, 5)))
     """
-    parts = [samples(part, G, workers=workers) for part in _shuffled(benchmark, seed)]
+    parts = [samples(part, G, workers=workers) for part in _shuffle(benchmark, seed)]
     tests = [
         samples(_dataset(experience), G, workers=workers) for experience in benchmark.test_stream
     ]
@@ -90,7 +90,7 @@ def stream(benchmark: Benchmark, G: Extractor, *, seed: int | None = 0, workers:
         after += len(part)
         seen |= dict.fromkeys(part.y.tolist())
         events.append(Event(after, tuple(seen)))
-    return Stream(_joined(parts), _joined(tests, first_video=after), Schedule(tuple(events)))
+    return Stream(_join(parts), _join(tests, first_video=after), Schedule(tuple(events)))
 
 
 def _dataset(experience: Experience) -> Dataset[Any]:
@@ -98,7 +98,7 @@ def _dataset(experience: Experience) -> Dataset[Any]:
     return dataset if isinstance(dataset, Dataset) else Subset(dataset, range(len(dataset)))
 
 
-def _shuffled(benchmark: Benchmark, seed: int | None) -> Iterator[Subset[Any]]:
+def _shuffle(benchmark: Benchmark, seed: int | None) -> Iterator[Subset[Any]]:
     for number, experience in enumerate(benchmark.train_stream):
         n = len(experience.dataset)
         order = np.arange(n)
@@ -109,7 +109,7 @@ def _shuffled(benchmark: Benchmark, seed: int | None) -> Iterator[Subset[Any]]:
         yield Subset(experience.dataset, order.tolist())
 
 
-def _joined(parts: list[Samples], first_video: int = 0) -> Samples:
+def _join(parts: list[Samples], first_video: int = 0) -> Samples:
     z = torch.cat([part.features(0, len(part)) for part in parts])
     y = np.concatenate([part.y for part in parts])
     return Samples(z, y, np.arange(first_video, first_video + len(y)))

@@ -12,7 +12,7 @@ import torch
 from verse.backbones import identity
 from verse.build import build_backbone, build_learner
 from verse.configuration import Configuration
-from verse.kernels.interrupts import deferred_interrupt
+from verse.kernels.interrupts import defer_interrupt
 from verse.types import Image
 
 PER_CLASS = 20  # samples that an adapter remembers of each class, if nothing else is said
@@ -65,7 +65,7 @@ class Labelled:
         """Learn one sample; if it is refused, everything is as before."""
         output = self._outputs.get(label, len(self.labels))
         z = self.backbone.G([x])[0]
-        with deferred_interrupt():
+        with defer_interrupt():
             self.learner.learn_one(z, output)
             if output == len(self.labels):
                 self.labels.append(label)

@@ -71,7 +71,7 @@ class RiverClassifier(base.Classifier):
         """Learn one sample."""
         columns = self._columns
         if self.backbone is None:
-            columns = self._with_new(_checked(x))
+            columns = self._with_new(_check_features(x))
             x = self._vector(x, columns)
         if self._answers is None:
             self._answers = self._build()
@@ -83,7 +83,7 @@ class RiverClassifier(base.Classifier):
         if self._answers is None:
             return {}
         if self.backbone is None:
-            x = self._vector(_checked(x), self._columns)
+            x = self._vector(_check_features(x), self._columns)
         return self._answers.proba_one(x)
 
     def _build(self) -> Labelled:
@@ -123,7 +123,7 @@ class RiverClassifier(base.Classifier):
         return z
 
 
-def _checked(x: object) -> Mapping[Hashable, Any]:
+def _check_features(x: object) -> Mapping[Hashable, Any]:
     if not isinstance(x, Mapping):
         raise BadData(
             f"x is a {type(x).__name__}; without a backbone it is a dict of features: "

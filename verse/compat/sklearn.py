@@ -61,7 +61,7 @@ class SklearnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Begin anew and learn all rows ``passes`` times."""
-        X, labels = self._checked(X, y, reset=True)
+        X, labels = self._check(X, y, reset=True)
         if self.passes < 1:
             raise BadSetting(f"passes must be at least 1, not {self.passes}")
         self.classes_ = np.unique(labels)
@@ -75,7 +75,7 @@ class SklearnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn each row once, in this order."""
         begun = "answers_" in self.__dict__
-        X, labels = self._checked(X, y, reset=not begun)
+        X, labels = self._check(X, y, reset=not begun)
         known = self.classes_ if begun else np.empty(0, labels.dtype)
         given = known if classes is None else np.asarray(classes)
         if not begun:
@@ -114,7 +114,7 @@ class SklearnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for i in order.tolist():
             self.answers_.learn(X[i], labels[i].item() if labels.dtype != object else labels[i])
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, npt.NDArray[Any]]:
+    def _check(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, npt.NDArray[Any]]:
         if self.backbone is None:
             X, y = validate_data(self, X, y, reset=reset, dtype=np.float32)
         else:

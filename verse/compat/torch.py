@@ -50,7 +50,7 @@ def stream(
     elif workers:
         raise BadSetting("workers read a Dataset only: other data comes as it is, without them")
     else:
-        pairs = _unbatched(data) if isinstance(data, DataLoader) else iter(data)
+        pairs = _unbatch(data) if isinstance(data, DataLoader) else iter(data)
         batches = map(prepare, _groups(pairs, batch))
     for inputs, labels in batches:
         yield from zip(G.run(inputs), labels, strict=True)
@@ -130,7 +130,7 @@ class _Prepare:
         return np.stack([self.preprocess(p[0]) for p in pairs]), [_label(p[1]) for p in pairs]
 
 
-def _unbatched(batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+def _unbatch(batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     for batch in batches:
         yield from zip(batch[0], batch[1], strict=True)
 

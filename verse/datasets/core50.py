@@ -24,11 +24,11 @@ from verse.datasets.official import (
     Expect,
     Video,
     assemble,
-    counted,
+    check_counts,
     find,
     folders,
     image_files,
-    missing,
+    missing_error,
     place,
 )
 from verse.types import BadData, BadSetting
@@ -78,7 +78,7 @@ def load(
         get(ARCHIVE, start, progress)
         found = find(start, lambda folder: (folder / "s1" / "o1").is_dir())
     if found is None:
-        raise missing(
+        raise missing_error(
             "CoRe50",
             start,
             f"Download {ARCHIVE.url} (5.9 GB) and unpack it there, so "
@@ -93,23 +93,23 @@ def load(
         for video in _session(session)
     ]
     present = sorted({video.label for video in videos})
-    counted("CoRe50", found, expect, [CATEGORIES[k] for k in present], videos, _guess)
+    check_counts("CoRe50", found, expect, [CATEGORIES[k] for k in present], videos, _guess)
     dataset = assemble("core50", found, CATEGORIES, videos, "sessions 3, 7, 10")
     thinned = dataset.thin(every=FPS // fps)
     if rate == "video":
         return thinned
     split = f"{dataset.split}, every {FPS}th frame of their list"
-    return replace(thinned, test=dataset.test.take(reduced(dataset.test)), split=split)
+    return replace(thinned, test=dataset.test.take(select_reduced(dataset.test)), split=split)
 
 
-def reduced(test: Frames) -> list[int]:
+def select_reduced(test: Frames) -> list[int]:
     """The places of the frames in the authors' reduced list of test frames."""
 
-    def listed(i: int) -> tuple[int, str, str]:
+    def list_place(i: int) -> tuple[int, str, str]:
         session, thing, frame = test.name(i).partition("|")[0].split("/")
         return int(session[1:]), thing, frame
 
-    return sorted(sorted(range(len(test)), key=listed)[::FPS])
+    return sorted(sorted(range(len(test)), key=list_place)[::FPS])
 
 
 def load_1fps(

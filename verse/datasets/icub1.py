@@ -24,11 +24,11 @@ from verse.datasets.official import (
     Expect,
     Video,
     assemble,
-    counted,
+    check_counts,
     find,
     folders,
     image_files,
-    missing,
+    missing_error,
     place,
 )
 from verse.images import rgb
@@ -68,7 +68,7 @@ def load(
             f"{len(folders(hello / 'human' / 'train'))} classes. {HELLO} {_what(start)}"
         )
     if found is None:
-        raise missing("iCubWorld 1.0", start, _what(start))
+        raise missing_error("iCubWorld 1.0", start, _what(start))
     condition = next((f for f in folders(found / "test") if f.name.lower() == test), None)
     if condition is None:
         raise BadData(
@@ -78,7 +78,7 @@ def load(
         )
     trained = [category.name for category in folders(found / "train")]
     videos = [*_side(found / "train", trained, False), *_side(condition, trained, True)]
-    counted("iCubWorld 1.0", found, expect, trained, videos, lambda n, _: _guess(n, start))
+    check_counts("iCubWorld 1.0", found, expect, trained, videos, lambda n, _: _guess(n, start))
     return assemble("icub1", found, trained, videos, f"train/ and test/{condition.name}/")
 
 

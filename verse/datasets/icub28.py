@@ -18,11 +18,11 @@ from verse.datasets.official import (
     Expect,
     Video,
     assemble,
-    counted,
+    check_counts,
     find,
     folders,
     image_files,
-    missing,
+    missing_error,
     place,
 )
 
@@ -48,7 +48,7 @@ def load(
         get(ARCHIVE, start, progress)
         found = find(start, _fits)
     if found is None:
-        raise missing(
+        raise missing_error(
             "iCubWorld28",
             start,
             "Download iCubWorld28_128x128.zip from "
@@ -76,7 +76,7 @@ def load(
         for category in folders(day)
         for thing in folders(category)
     ]
-    counted("iCubWorld28", found, expect, classes, videos, _guess)
+    check_counts("iCubWorld28", found, expect, classes, videos, _guess)
     return assemble("icub28", found, classes, videos, "train/ and test/ of all four days")
 
 

@@ -24,11 +24,11 @@ from verse.datasets.official import (
     Expect,
     Video,
     assemble,
-    counted,
+    check_counts,
     find,
     folders,
     image_files,
-    missing,
+    missing_error,
     place,
 )
 from verse.types import BadData
@@ -53,7 +53,7 @@ def load(
         ),
     )
     if found is None:
-        raise missing(
+        raise missing_error(
             "ImageNet-1K",
             start,
             "It may not be passed on, so it cannot be fetched for "
@@ -131,7 +131,7 @@ def _whole(found: Path, chosen: list[str], videos: list[Video], expect: Expect |
     """Counts that hold for every list of classes; the paper's own total can only be a warning."""
     train = np.bincount([v.label for v in videos if not v.test], minlength=len(chosen))
     bounds = Expect(EXPECT.classes, None, EXPECT.test) if expect is None else expect
-    counted(
+    check_counts(
         "ImageNet100",
         found,
         bounds,

@@ -21,9 +21,9 @@ def flat_labels(root: Path) -> dict[str, str]:
                 row["ImageId"]: row["PredictionString"].split()[0] for row in csv.DictReader(file)
             }
     if (root / LIST).is_file():
-        return _numbered((root / LIST).read_text("utf-8").split())
+        return _number((root / LIST).read_text("utf-8").split())
     if (root / KIT / "data").is_dir():
-        return _numbered(_from_kit(root / KIT / "data"))
+        return _number(_from_kit(root / KIT / "data"))
     raise BadData(
         f"{root / 'val'} is flat, so its labels are needed beside it: {KIT}/ from "
         f"ILSVRC2012_devkit_t12.tar.gz, {KAGGLE}, or {LIST}; or sort the images into "
@@ -31,7 +31,7 @@ def flat_labels(root: Path) -> dict[str, str]:
     )
 
 
-def _numbered(wnids: list[str]) -> dict[str, str]:
+def _number(wnids: list[str]) -> dict[str, str]:
     return {f"ILSVRC2012_val_{k:08d}": wnid for k, wnid in enumerate(wnids, start=1)}
 
 

@@ -49,7 +49,7 @@ def find(start: Path, fits: Callable[[Path], bool]) -> Path | None:
     return next((folder for folder in (start, *visible(start)[0]) if fits(folder)), None)
 
 
-def missing(title: str, start: Path, what: str) -> BadData:
+def missing_error(title: str, start: Path, what: str) -> BadData:
     """The error for a copy that is not there: what to get, and where to put it."""
     if not start.is_dir():
         found = "there is no such folder"
@@ -94,7 +94,7 @@ def assemble(
     )
 
 
-def counted(
+def check_counts(
     title: str,
     root: Path,
     expect: Expect,

@@ -46,7 +46,7 @@ def begin(
         classifier = StreamClassifier.load(
             source, backbone=backbone, weights=weights, learner=learner
         )
-        taught = _taught(checkpoint.read(source)[1]["spec"], classifier)
+        taught = _read_taught(checkpoint.read(source)[1]["spec"], classifier)
     with make_directory(directory) as work:
         _write(work, classifier, taught)
     return classifier
@@ -66,7 +66,7 @@ def _write(work: Path, classifier: StreamClassifier, taught: dict[Label, int]) -
         opened.close()
 
 
-def _taught(spec: Mapping[str, Any], classifier: StreamClassifier) -> dict[Label, int]:
+def _read_taught(spec: Mapping[str, Any], classifier: StreamClassifier) -> dict[Label, int]:
     if "taught" not in spec:
         return _count(classifier)
     try:
@@ -83,4 +83,4 @@ def _count(classifier: StreamClassifier) -> dict[Label, int]:
     if isinstance(classifier.learner, KeepsStatistics):
         counts = classifier.learner.statistics.counts.tolist()
         return dict(zip(classifier.classes, counts, strict=True))
-    return {label: classifier.remembered().get(label, 0) for label in classifier.classes}
+    return {label: classifier.memory_counts().get(label, 0) for label in classifier.classes}

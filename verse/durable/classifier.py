@@ -26,7 +26,7 @@ from verse.durable.opening import Record, Request
 from verse.durable.state import State
 from verse.durable.view import ClassifierView
 from verse.durable.write_ahead import WriteAhead
-from verse.kernels.interrupts import deferred_interrupt
+from verse.kernels.interrupts import defer_interrupt
 from verse.labels import check_label, pair_up
 from verse.types import BadSetting, Image, Label, Refused
 
@@ -235,7 +235,7 @@ class DurableClassifier(ClassifierView):
         self._classifier.labels.number(label)  # refuses an unknown one
         removed: int = self._write_ahead.change("forget", {"label": label}, (label, None))
         try:
-            with deferred_interrupt():
+            with defer_interrupt():
                 self._write_ahead.save(window=0)
         except JournalFull as error:
             raise NotWiped(

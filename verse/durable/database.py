@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from verse.durable.entry import Statement, checksum, struck
-from verse.durable.errors import JournalFull, damaged
+from verse.durable.errors import JournalFull, damage_error
 from verse.durable.journal_images import image_crc
 from verse.durable.keys import insert, key_crc
 from verse.types import BadState
@@ -88,7 +88,7 @@ class Database:
             raise JournalFull(f"cannot open the journal {self.path}: {error}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             db.close()
-            raise damaged(str(error)) from error
+            raise damage_error(str(error)) from error
         except BaseException:
             db.close()
             raise
@@ -113,9 +113,9 @@ class Database:
         """Notice broken pages and a changed layout."""
         verdict = self.one("PRAGMA integrity_check(1)")
         if verdict != ("ok",):
-            raise damaged(str(verdict))
+            raise damage_error(str(verdict))
         if self.rows(LAYOUT) != _pristine_layout(self.format):
-            raise damaged("its layout")
+            raise damage_error("its layout")
 
     def upgrade(self) -> None:
         """From the format of earlier versions, all or nothing: their keys knew no fate."""
@@ -151,7 +151,7 @@ class Database:
                     f"cannot write the journal ({error}): nothing was learned, everything before "
                     "is safe; free some disk space"
                 ) from error
-            raise damaged(str(error)) from error
+            raise damage_error(str(error)) from error
 
     def wipe_log(self) -> bool:
         """Fold the log into the database and cut it, so that no old page stays.
@@ -187,7 +187,7 @@ class Database:
             for row in self.connection.execute(query, values):  # noqa: UP028
                 yield row
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise damaged(str(error)) from error
+            raise damage_error(str(error)) from error
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         return list(self.each(query, *values))

@@ -97,7 +97,7 @@ class Directory:
         With a window of 0 nothing older stays; ``wipe`` removes it from the log, too.
         """
         self.journal.flush()
-        base, keep = self._needed(position, window) if window else (position, [])
+        base, keep = self._select_checkpoints(position, window) if window else (position, [])
         file = f"checkpoint-{position:012d}.verse"
         try:
             checkpoint.write(self.path / file, tensors, spec)
@@ -106,7 +106,7 @@ class Directory:
             raise JournalFull(f"cannot write {file} ({error}): free some disk space") from error
         self.remove_old_files()
 
-    def _needed(self, position: int, window: int) -> tuple[int, list[int]]:
+    def _select_checkpoints(self, position: int, window: int) -> tuple[int, list[int]]:
         """(where an undo begins, checkpoints to keep): the newest one behind the window, the one
         after it, which is the next to fall behind, and the newest, for an undo of few samples."""
         positions = sorted(at for at, _ in self.starts())
@@ -124,7 +124,7 @@ class Directory:
             if time.monotonic() >= end:
                 raise NotWiped("a reader holds on to the old log: it is cut when that has ended")
             time.sleep(0.02)
-        self.journal.wiped()
+        self.journal.clear_wipe()
         self.unwiped = False
 
     def remove_old_files(self) -> None:

@@ -8,7 +8,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from verse.durable.errors import damaged
+from verse.durable.errors import damage_error
 
 Statement = tuple[str, tuple[Any, ...]]
 
@@ -51,10 +51,10 @@ def struck(seq: int, fate: str) -> Statement:
     return "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?)", row
 
 
-def checked(row: tuple[Any, ...]) -> Entry:
+def check_entry(row: tuple[Any, ...]) -> Entry:
     seq, kind, text, z, fate, check = row
     if checksum(seq, kind, text, z or b"", fate) != check:
-        raise damaged(f"entry {seq}")
+        raise damage_error(f"entry {seq}")
     return Entry(seq, kind, json.loads(text), z, fate)
 
 

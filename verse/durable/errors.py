@@ -37,6 +37,6 @@ class Repaired(UserWarning):
     """A damaged checkpoint was found and replaced by replaying the journal from an older one."""
 
 
-def damaged(what: str) -> BadState:
+def damage_error(what: str) -> BadState:
     """The error for a journal whose content cannot be trusted."""
     return BadState(f"the journal is damaged ({what}): restore a backup")

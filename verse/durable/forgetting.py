@@ -15,7 +15,7 @@ from verse.durable.errors import JournalFull, NotWiped, TooLate
 from verse.durable.recovery import load_first
 from verse.durable.state import State
 from verse.durable.write_ahead import WriteAhead
-from verse.kernels.interrupts import deferred_interrupt
+from verse.kernels.interrupts import defer_interrupt
 from verse.types import Label
 
 Progress = Callable[[int, int], None]
@@ -64,7 +64,7 @@ def forget_exactly(writer: WriteAhead, seqs: list[int], progress: Progress | Non
     if not seqs:
         return
     without, void, refused = _replay(writer, set(seqs), progress)
-    with deferred_interrupt():
+    with defer_interrupt():
         writer.journal.forget(sorted(seqs), void, refused)
         writer.become(without, min(seqs))
         try:

@@ -19,8 +19,8 @@ from typing import Any
 
 from verse.durable import journal_images, keys
 from verse.durable.database import Database, HighWaterMark
-from verse.durable.entry import Entry, Statement, as_row, checked, checksum, meta_row, struck
-from verse.durable.errors import damaged
+from verse.durable.entry import Entry, Statement, as_row, check_entry, checksum, meta_row, struck
+from verse.durable.errors import damage_error
 from verse.durable.keys import Key, short_key
 from verse.types import BadState
 
@@ -58,7 +58,7 @@ class Journal:
         try:
             self._verify(acknowledged)
             self.database.upgrade()
-            self._next = self._last_written() + 1
+            self._next = self._read_last_seq() + 1
         except BaseException:
             self.close()
             raise
@@ -66,15 +66,17 @@ class Journal:
     def _verify(self, acknowledged: int) -> None:
         """Notice what SQLite does not: a changed layout, a lost tail, a changed key."""
         self.database.verify()
-        last, newest = self._last_written(), self.database.one("SELECT max(seq) FROM entries")
+        last, newest = self._read_last_seq(), self.database.one("SELECT max(seq) FROM entries")
         if acknowledged > last or (newest is not None and (newest[0] or 0) > last):
-            raise damaged(f"it ends at entry {last}, but entry {acknowledged} was acknowledged")
+            raise damage_error(
+                f"it ends at entry {last}, but entry {acknowledged} was acknowledged"
+            )
         for key, seq, *more, crc in self.database.each("SELECT * FROM keys"):
             expected = keys.key_crc(key, seq, *more) if more else zlib.crc32(key, seq)
             if expected != crc:
-                raise damaged(f"the key of entry {seq}")
+                raise damage_error(f"the key of entry {seq}")
 
-    def _last_written(self) -> int:
+    def _read_last_seq(self) -> int:
         """The newest entry ever written, also if it was dropped since."""
         row = self.database.one("SELECT seq FROM sqlite_sequence WHERE name='entries'")
         return int(row[0]) if row else 0
@@ -84,7 +86,7 @@ class Journal:
     @property
     def last(self) -> int:
         """The number of the newest entry, pending ones included."""
-        return self._last_written() if self.readonly else self._next - 1
+        return self._read_last_seq() if self.readonly else self._next - 1
 
     def add(
         self,
@@ -191,7 +193,7 @@ class Journal:
         """Do files still hold what was forgotten?"""
         return self.meta(WIPE) is not None
 
-    def wiped(self) -> None:
+    def clear_wipe(self) -> None:
         """They do no more."""
         self.database.write([("DELETE FROM meta WHERE name=?", (WIPE,))])
 
@@ -230,7 +232,7 @@ class Journal:
         if row is None:
             return None
         if checksum(name, row[0]) != row[1]:
-            raise damaged(f"its {name}")
+            raise damage_error(f"its {name}")
         return json.loads(row[0])
 
     def since(self, position: int) -> Iterator[Entry]:
@@ -238,25 +240,25 @@ class Journal:
         expected = position + 1
         query = "SELECT * FROM entries WHERE seq > ? ORDER BY seq"
         for row in self.database.each(query, position):
-            entry = checked(row)
+            entry = check_entry(row)
             if entry.seq != expected:
-                raise damaged(f"entry {expected} is missing")
+                raise damage_error(f"entry {expected} is missing")
             expected += 1
             yield entry
-        if expected <= self._last_written():
-            raise damaged(f"entry {expected} is missing")
+        if expected <= self._read_last_seq():
+            raise damage_error(f"entry {expected} is missing")
 
     def entry(self, seq: int) -> Entry:
         row = self.database.one("SELECT * FROM entries WHERE seq=?", seq)
         if row is None:
             raise BadState(f"there is no entry {seq}")
-        return checked(row)
+        return check_entry(row)
 
     def reaches(self, position: int) -> bool:
         """Are all entries after this position still here?"""
         row = self.database.one("SELECT min(seq) FROM entries")
         first = row[0] if row else None
-        return bool(position >= (self._last_written() if first is None else first - 1))
+        return bool(position >= (self._read_last_seq() if first is None else first - 1))
 
     def samples_after(self, position: int) -> int:
         """How many learned samples, not undone, come after a position."""
@@ -273,7 +275,7 @@ class Journal:
 
     def images(self, kind: str) -> Iterator[tuple[int, Any, bytes]]:
         """Kept images in order of teaching: (seq, label, encoded image)."""
-        return journal_images.checked_images(kind, self.database.each(journal_images.READ, kind))
+        return journal_images.check_images(kind, self.database.each(journal_images.READ, kind))
 
     def key(self, key: str) -> Key | None:
         """What is known of an idempotency key."""
@@ -289,7 +291,7 @@ class Journal:
         rows = self.database.rows("SELECT position, file FROM checkpoints ORDER BY position DESC")
         for _, file in rows:
             if not CHECKPOINT.fullmatch(str(file)):  # or it could name any file of the machine
-                raise damaged(f"a checkpoint called {file!r}")
+                raise damage_error(f"a checkpoint called {file!r}")
         return [(int(position), str(file)) for position, file in rows]
 
     def close(self) -> None:

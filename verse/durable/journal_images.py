@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from verse.durable.entry import Statement
-from verse.durable.errors import damaged
+from verse.durable.errors import damage_error
 
 THUMBNAILS = 12  # kept of each class
 READ = "SELECT seq, label, image, crc FROM images WHERE kind=? ORDER BY seq"
@@ -48,11 +48,11 @@ def relabel(label: Any, new: Any) -> Iterator[Statement]:
     yield _only_newest_thumbnails(new)
 
 
-def checked_images(kind: str, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, Any, bytes]]:
+def check_images(kind: str, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, Any, bytes]]:
     """(seq, label, encoded image) of the rows that ``READ`` found; a damaged one is an error."""
     for seq, label, image, crc in rows:
         if not isinstance(image, bytes) or image_crc(seq, label, image) != crc:
-            raise damaged(f"the {kind} of entry {seq}")
+            raise damage_error(f"the {kind} of entry {seq}")
         yield seq, json.loads(label), image
 
 

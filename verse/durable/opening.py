@@ -81,7 +81,7 @@ class Record:
     def of(cls, classifier: StreamClassifier, *, keep_images: bool) -> Record:
         return cls(classifier.configuration, classifier.backbone.key, keep_images)
 
-    def asked(self, request: Request) -> Record:
+    def with_request(self, request: Request) -> Record:
         """What is kept can be chosen anew at any time."""
         keep, limit = request.keep or self.keep, request.keep_bytes or self.keep_bytes
         return replace(self, keep=keep, keep_bytes=limit)
@@ -114,11 +114,11 @@ def build(request: Request, journal: Journal) -> tuple[StreamClassifier, Record]
     """
     record = Record.read(journal, request.options.get("learner"))
     if record is not None:
-        return reopen(request, record), record.asked(request)
+        return reopen(request, record), record.with_request(request)
     if journal.last or request.readonly:
         raise BadState(f"{request.path} has lost its options: restore a backup")
     classifier = StreamClassifier(request.configuration, backbone=request.backbone, **request.named)
-    record = Record.of(classifier, keep_images=request.keep_images).asked(request)
+    record = Record.of(classifier, keep_images=request.keep_images).with_request(request)
     journal.set_meta("options", record.document())
     return classifier, record
 

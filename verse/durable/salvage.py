@@ -50,7 +50,7 @@ def salvage(path: str | Path) -> Salvaged:
             raise BadSetting(f"{path} is sound: there is nothing to salvage")
         file, spec = _newest(path)
         position = int(spec["position"])
-        acknowledged = _acknowledged(path)
+        acknowledged = _read_mark(path)
         place = path / f"remains-{time.strftime('%Y%m%d-%H%M%S')}"
         place.mkdir()
         for part in (*(path / name for name in PARTS), *remains(path)):
@@ -100,7 +100,7 @@ def _newest(path: Path) -> tuple[Path, dict[str, Any]]:
     raise BadState(f"{path} holds no sound checkpoint: restore a backup")
 
 
-def _acknowledged(path: Path) -> int | None:
+def _read_mark(path: Path) -> int | None:
     mark = HighWaterMark(path / "acknowledged", readonly=True)
     try:
         return mark.read() or None

@@ -16,10 +16,10 @@ class Timing:
     """Counts what a checkpoint would save, and what the latest one cost.
 
     >>> timing = Timing()
-    >>> timing.learned(CHECKPOINT_EVERY)
+    >>> timing.note_samples(CHECKPOINT_EVERY)
     >>> timing.checkpoint_due(position=25)
     True
-    >>> with timing.saving(position=25):
+    >>> with timing.measure_save(position=25):
     ...     pass
     >>> timing.saved, timing.checkpoint_due(position=25)
     (25, False)
@@ -31,14 +31,14 @@ class Timing:
         self._when_due = self._when_overdue = 0.0  # not before these moments
         self._flushed = time.monotonic()
 
-    def learned(self, samples: int = 1) -> None:
+    def note_samples(self, samples: int = 1) -> None:
         self._samples += samples
 
-    def loaded(self, position: int) -> None:
+    def restart(self, position: int) -> None:
         """The state is that of a checkpoint; what is learned after it counts."""
         self.saved, self._samples = position, 0
 
-    def flushed(self) -> None:
+    def note_flush(self) -> None:
         self._flushed = time.monotonic()
 
     def flush_due(self, pending: int) -> bool:
@@ -53,12 +53,12 @@ class Timing:
         return (due and now >= self._when_due) or (overdue and now >= self._when_overdue)
 
     @contextmanager
-    def saving(self, position: int) -> Iterator[None]:
+    def measure_save(self, position: int) -> Iterator[None]:
         """Around the writing of a checkpoint."""
         start = time.monotonic()
         self._when_due = self._when_overdue = start + RETRY_SECONDS  # if it fails
         yield
-        self.loaded(position)
+        self.restart(position)
         # at most a twentieth of the time goes into checkpoints, however large the memory is
         end = time.monotonic()
         self._when_due, self._when_overdue = end + 20 * (end - start), 0.0

@@ -110,9 +110,9 @@ class ClassifierView:
         """Label → how many samples of it were learned; None: not counted."""
         return None
 
-    def remembered(self) -> dict[Label, int]:
+    def memory_counts(self) -> dict[Label, int]:
         """How many samples of each class are in memory."""
-        return self._classifier.remembered()
+        return self._classifier.memory_counts()
 
     # ---- copying ----------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from verse.durable.recovery import load_first, recover, replay
 from verse.durable.snapshots import Snapshot, Snapshots
 from verse.durable.state import State
 from verse.durable.timing import Timing
-from verse.kernels.interrupts import deferred_interrupt
+from verse.kernels.interrupts import defer_interrupt
 from verse.types import BadSetting, BadState, Label, Refused
 
 UNDO_WINDOW = 100  # samples that can be taken back
@@ -54,7 +54,7 @@ class WriteAhead:
         """Learn several samples in this order with one disk flush for all of them."""
         self.must_be_writable()
         features = [self._own(lesson.z) for lesson in lessons]
-        with deferred_interrupt():
+        with defer_interrupt():
             written = [self._write(n, z) for n, z in zip(lessons, features, strict=True)]
             if not self.batches:
                 self._flush_or_discard()
@@ -62,7 +62,7 @@ class WriteAhead:
             errors: dict[int, Exception | None] = {}  # of this group
             for lesson, z, (seq, known) in zip(lessons, features, written, strict=True):
                 if known is None:
-                    outcome = self._learn_written(z, lesson.label, seq, ask)
+                    outcome = self._learn_entry(z, lesson.label, seq, ask)
                     errors[seq] = outcome.error
                 else:
                     outcome = replace(known, error=known.error or errors.get(seq))
@@ -85,13 +85,13 @@ class WriteAhead:
         extras: dict[str, Any] = {"key": lesson.key, "content": content, "images": lesson.images}
         return self.journal.add("learn", arguments, raw, **extras), None
 
-    def _learn_written(self, z: Tensor, label: Label, seq: int, ask: bool) -> Outcome:
+    def _learn_entry(self, z: Tensor, label: Label, seq: int, ask: bool) -> Outcome:
         guess, error = None, None
         try:
             self._offer()
             guess = self.state.classifier.predict_feature(z) if ask else None
             self.state.learn(z, label, seq=seq)
-            self.timing.learned()
+            self.timing.note_samples()
             self.recent.append(seq)
         except Exception as raised:
             error = raised
@@ -135,7 +135,7 @@ class WriteAhead:
         """Write down something that is not a sample, then do it."""
         self.must_be_writable()
         self.flush()
-        with deferred_interrupt():
+        with defer_interrupt():
             seq = self.journal.add(kind, arguments)
             if relabel is not None:
                 self.journal.relabel(*relabel)
@@ -162,7 +162,7 @@ class WriteAhead:
                 "or a class was forgotten since"
             )
         labels: list[Label] = [self.journal.entry(seq).arguments["label"] for seq in seqs]
-        with deferred_interrupt():
+        with defer_interrupt():
             before = Snapshot.of(self.state)
             try:
                 self._replay_without(set(seqs))
@@ -208,8 +208,8 @@ class WriteAhead:
         self.state.position = self.journal.last
         checkpoints = self.journal.checkpoints()
         saved = checkpoints[0][0] if checkpoints else 0
-        self.timing.loaded(saved)
-        self.timing.learned(self.journal.samples_after(saved))
+        self.timing.restart(saved)
+        self.timing.note_samples(self.journal.samples_after(saved))
         self.recent = deque(self.journal.latest_samples(UNDO_WINDOW), UNDO_WINDOW)
 
     # ---- safety -----------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class WriteAhead:
                 f"{error.__cause__}: the latest samples are learned, but not yet safe; free some "
                 "disk space and flush again"
             ) from error
-        self.timing.flushed()
+        self.timing.note_flush()
 
     def _flush_or_discard(self) -> None:
         try:
@@ -246,7 +246,7 @@ class WriteAhead:
     def save(self, *, window: int, meta: Mapping[str, Any] | None = None) -> None:
         """A checkpoint, after which the latest ``window`` samples can still be undone."""
         state = self.state
-        with self.timing.saving(state.position):
+        with self.timing.measure_save(state.position):
             tensors = state.classifier.state()
             self.directory.save(state.position, tensors, state.spec(), window=window, meta=meta)
         if not window:
@@ -264,8 +264,8 @@ class WriteAhead:
             readonly=self.readonly,
             offer=self._offer,
         )
-        self.timing.loaded(found.start)
-        self.timing.learned(found.learned)
+        self.timing.restart(found.start)
+        self.timing.note_samples(found.learned)
         self.recent = deque(found.recent, UNDO_WINDOW)
         if found.refused and not self.readonly:  # killed before that was written down
             for seq in found.refused:
@@ -274,7 +274,7 @@ class WriteAhead:
         if found.problem is not None:
             told = f"{found.problem}; repaired from the journal"
             warnings.warn(told, Repaired, stacklevel=5)
-            self.timing.loaded(-1)  # closing writes a sound one
+            self.timing.restart(-1)  # closing writes a sound one
 
     def finish_forgetting(self) -> None:
         """Wipe the files, if they still hold something that was forgotten."""

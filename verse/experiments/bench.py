@@ -40,9 +40,9 @@ class Bench:
             try:
                 entry = None
                 if task.kind == "features":
-                    self.ready(Run.load(task.records[0]), watching(task, send))
+                    self.ready(Run.load(task.records[0]), make_watch(task, send))
                 elif task.kind == "offline":
-                    self._offline(task, watching(task, send))
+                    self._offline(task, make_watch(task, send))
                 else:
                     entry = self._run(task, send)
             except Exception:
@@ -67,7 +67,7 @@ class Bench:
 
     def _run(self, task: Task, send: Send) -> Entry:
         run = Run.load(task.records[0])
-        ready = self.ready(run, watching(task, send))
+        ready = self.ready(run, make_watch(task, send))
 
         def result(*, resume: bool) -> Result:
             return execute(
@@ -76,7 +76,7 @@ class Bench:
                 threads=1,
                 checkpoint_file=None if task.checkpoint is None else Path(task.checkpoint),
                 resume=resume,
-                watch=watching(task, send, len(ready.train)),
+                watch=make_watch(task, send, len(ready.train)),
             )
 
         try:
@@ -88,7 +88,7 @@ class Bench:
         return encode(finished)
 
 
-def watching(task: Task, send: Send, frames: int = 0) -> Watch:
+def make_watch(task: Task, send: Send, frames: int = 0) -> Watch:
     """A watch that sends progress, but not too often."""
     sent = time.monotonic()
 

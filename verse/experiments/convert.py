@@ -12,7 +12,7 @@ from verse import streams
 from verse.evaluate import Tested
 from verse.experiments.line import encode
 from verse.experiments.result import Bound, Result
-from verse.experiments.run import Run, hashed, identity
+from verse.experiments.run import Run, hash_record, identity
 from verse.experiments.store import Store
 from verse.learners import defaults
 from verse.types import BadSetting, BadState
@@ -59,13 +59,13 @@ def _result(document: dict[str, Any]) -> Result:
     written, named = document["summary"]["run"], spec["settings"]
     recorded = {k: v for k, v in record["settings"].items() if k != "seed"}
     for settings in (recorded, _defaults_now(spec["learner"]) | named):
-        if hashed(spec | {"settings": settings}) == written:
+        if hash_record(spec | {"settings": settings}) == written:
             break
     else:
         raise ValueError(f"{written} is not the identity of what it holds")
     bounds = [dict(bound) for bound in document["offline"]]
     return Result(
-        run=Run.recorded(spec),
+        run=Run.from_record(spec),
         id=identity(spec | {"settings": settings}),
         defaults={k: v for k, v in settings.items() if k not in named},
         events=tuple(Tested(**event) for event in document["events"]),

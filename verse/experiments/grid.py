@@ -56,14 +56,14 @@ def plan(runs: Iterable[Run], store: Store, *, partials: bool = True) -> list[Ta
                 after.add(f"offline {label} {run.seed}")
             file = str(store.partial(run.id)) if partials else None
             tasks.append(Task(run.id, "run", (run.document(),), frozenset(after), file))
-        for seed, records in _bounded(members).items():
+        for seed, records in _group_by_seed(members).items():
             offline = Task(f"offline {label} {seed}", "offline", records, frozenset([features.id]))
             place = next(i for i, task in enumerate(tasks) if offline.id in task.after)
             tasks.insert(place, offline)
     return first + tasks
 
 
-def _bounded(runs: Sequence[Run]) -> dict[int, tuple[dict[str, object], ...]]:
+def _group_by_seed(runs: Sequence[Run]) -> dict[int, tuple[dict[str, object], ...]]:
     """Seed → one run for each schedule that Offline must cover, the longest first."""
     found: dict[int, dict[tuple[object, ...], Run]] = {}
     for run in runs:

@@ -107,7 +107,7 @@ def decode(
                 known[place] = _unpack_bounds(shared[line["bounds"]], data)
             bounds = known[place]
         return Result(
-            run=Run.recorded(record),
+            run=Run.from_record(record),
             id=line["id"],
             defaults=line["defaults"],
             settings=_unpack_settings(line, record["settings"] | line["defaults"]),

@@ -130,8 +130,8 @@ def work(
     if reports[-1].kind == "done":
         file.unlink(missing_ok=True)
         if task.kind == "features":
-            return reports[-1], _computed(bench, task)
-    return reports[-1], _trained(bench, task) if task.kind == "offline" else {}
+            return reports[-1], _compute_features(bench, task)
+    return reports[-1], _train_offline(bench, task) if task.kind == "offline" else {}
 
 
 def _mark(name: str) -> Path:
@@ -154,7 +154,7 @@ def _take(name: str, reference: Any, run: Run, root: str | None) -> None:
             mark.touch()
 
 
-def _computed(bench: Bench, task: Task) -> list[Packed]:
+def _compute_features(bench: Bench, task: Task) -> list[Packed]:
     run = Run.load(task.records[0])
     ready = bench.ready(run, nothing)
     mark = _mark(task.id)
@@ -165,7 +165,7 @@ def _computed(bench: Bench, task: Task) -> list[Packed]:
             if isinstance(side, Features)]  # fmt: skip
 
 
-def _trained(bench: Bench, task: Task) -> Bounds:
+def _train_offline(bench: Bench, task: Task) -> Bounds:
     found: Bounds = {}
     for record in task.records:
         run = Run.load(record)

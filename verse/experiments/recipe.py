@@ -79,7 +79,7 @@ def parse(text: str, name: str) -> Recipe:
     except tomllib.TOMLDecodeError as error:
         raise BadSetting(f"recipe {name} is not valid TOML: {error}") from error
     try:
-        _known(table, (*WORDS, *AXES, *FIELDS), "a recipe")
+        _check_keys(table, (*WORDS, *AXES, *FIELDS), "a recipe")
         if not table.get("datasets") and "dataset" not in table:
             raise BadSetting('name the data sets: datasets = ["tabletop"]')
         if not table.get("learners"):
@@ -93,10 +93,10 @@ def parse(text: str, name: str) -> Recipe:
 
 def _runs(table: Table) -> Iterator[Run]:
     common = {key: value for key, value in table.items() if key in FIELDS}
-    tuned = _tuned(table.get("tuned", {}))
+    tuned = _check_tuned(table.get("tuned", {}))
     for entry in table["learners"]:
         own = _entry(entry, "learner")
-        _known(own, ("sweep", *AXES, *FIELDS), f"the learner {own.get('learner')}")
+        _check_keys(own, ("sweep", *AXES, *FIELDS), f"the learner {own.get('learner')}")
         axes = [
             [_entry(value, field) for value in _values(axis, own.get(axis, table.get(axis)))]
             for axis, field in AXES.items()
@@ -123,7 +123,7 @@ def _entry(value: Any, field: str) -> Table:
     if field not in table:
         raise BadSetting(f"a table of {field}s needs a name: {value}")
     if field != "learner":
-        _known(table, FIELDS, f"a table of {field}s")
+        _check_keys(table, FIELDS, f"a table of {field}s")
     return table
 
 
@@ -161,7 +161,7 @@ def _sweep(axes: Any) -> Iterator[Table]:
         yield dict(zip(axes, values, strict=True))
 
 
-def _tuned(given: Any) -> dict[str, Table]:
+def _check_tuned(given: Any) -> dict[str, Table]:
     if not isinstance(given, dict) or not all(isinstance(v, dict) for v in given.values()):
         raise BadSetting("tuned is a table: learner = {setting = value}")
     for name in given:
@@ -169,7 +169,7 @@ def _tuned(given: Any) -> dict[str, Table]:
     return given
 
 
-def _known(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
     for key in table:
         if key not in known:
             raise BadSetting(f"{what} has no {key!r}, {suggest(key, known)}")

@@ -123,7 +123,7 @@ class Run:
         return cls(**document)
 
     @classmethod
-    def recorded(cls, document: Mapping[str, Any]) -> Run:
+    def from_record(cls, document: Mapping[str, Any]) -> Run:
         """From a result: taken as it is. A file must not choose code, so nothing is looked up."""
         run = object.__new__(cls)
         for name in (f.name for f in fields(cls)):
@@ -165,10 +165,10 @@ def identity(document: Mapping[str, Any]) -> str:
     record = {k: v for k, v in document.items() if k not in LATER or v != LATER[k]}
     if record["at"] == FIRST_SPLITS.get(record["backbone"]):
         record["at"] = None
-    return hashed(record)
+    return hash_record(record)
 
 
-def hashed(record: Mapping[str, Any]) -> str:
+def hash_record(record: Mapping[str, Any]) -> str:
     """16 hexadecimal digits over a record as it stands."""
     text = json.dumps({"version": VERSION, **record}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -91,11 +91,11 @@ class Features:
             good = [i for i, key in enumerate(keys) if key in place]
             chunk = np.array([place[keys[i]][0] for i in good], dtype=np.int64)
             row = np.array([place[keys[i]][1] for i in good], dtype=np.int64)
-            kept = _kept(frames, good, bad)
+            kept = _drop_unreadable(frames, good, bad)
             return cls(kept, lambda at: store.rows(chunk[at], row[at]), bad)
         _scan(frames, note, progress)
-        kept = _kept(frames, [i for i in range(len(frames)) if i not in bad], bad)
-        return cls(kept, lambda at: _computed(kept, at, backbone.G, dtype), bad)
+        kept = _drop_unreadable(frames, [i for i in range(len(frames)) if i not in bad], bad)
+        return cls(kept, lambda at: _compute_rows(kept, at, backbone.G, dtype), bad)
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -176,18 +176,18 @@ def _batches(
     """Prepared inputs in batches; threads read the next batch while G runs."""
     with ThreadPoolExecutor(READERS) as pool:
         blocks = [indices[a : a + BATCH] for a in range(0, len(indices), BATCH)]
-        ahead = [pool.submit(_prepared, frames, block, G) for block in blocks[:READERS]]
+        ahead = [pool.submit(_prepare, frames, block, G) for block in blocks[:READERS]]
         for k in range(len(blocks)):
             rows, inputs, reasons = ahead.pop(0).result()
             if k + READERS < len(blocks):
-                ahead.append(pool.submit(_prepared, frames, blocks[k + READERS], G))
+                ahead.append(pool.submit(_prepare, frames, blocks[k + READERS], G))
             for i, reason in reasons.items():
                 note(i, reason)
             if rows:
                 yield rows, np.stack(inputs)
 
 
-def _prepared(
+def _prepare(
     frames: Frames, block: Sequence[int], G: Extractor
 ) -> tuple[list[int], list[npt.NDArray[np.generic]], dict[int, str]]:
     rows, inputs, reasons = [], [], {}
@@ -218,7 +218,7 @@ def _scan(frames: Frames, note: Callable[[int, str], None], progress: Progress |
                 progress(i + 1, len(frames))
 
 
-def _computed(frames: Frames, at: Ints, G: Extractor, dtype: str) -> Tensor:
+def _compute_rows(frames: Frames, at: Ints, G: Extractor, dtype: str) -> Tensor:
     parts = [G.run(x) for _, x in _batches(frames, at.tolist(), G, _refuse)]
     z = torch.cat(parts) if parts else torch.empty(0, *G.z_shape)
     return z.half().float() if dtype == "float16" else z
@@ -228,7 +228,7 @@ def _refuse(_: int, reason: str) -> None:
     raise BadImage(f"{reason}; mend or remove it, or let it be skipped (without --strict)")
 
 
-def _kept(frames: Frames, good: Sequence[int], bad: dict[int, str]) -> Frames:
+def _drop_unreadable(frames: Frames, good: Sequence[int], bad: dict[int, str]) -> Frames:
     first = bad[min(bad)] if bad else ""
     if bad and not good:
         raise BadData(f"none of the {len(frames)} images can be read; the first: {first}")

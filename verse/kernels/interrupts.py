@@ -13,7 +13,7 @@ _deferring = False  # of the main thread, the only one that changes it
 
 
 @contextmanager
-def deferred_interrupt() -> Iterator[None]:
+def defer_interrupt() -> Iterator[None]:
     """Hold SIGINT back inside the block and deliver it at the end.
 
     Python delivers signals to the main thread only; elsewhere there is nothing to hold back, nor

@@ -105,10 +105,10 @@ def binary_cross_entropy(target: Tensor) -> Loss:
     return loss
 
 
-def scaled(first: Loss, weight: float) -> Loss:
+def scale_loss(first: Loss, weight: float) -> Loss:
     """weight × loss.
 
-    >>> scaled(mse(torch.zeros(1, 1)), 3.0)(torch.ones(1, 1))[0].item()
+    >>> scale_loss(mse(torch.zeros(1, 1)), 3.0)(torch.ones(1, 1))[0].item()
     3.0
     """
 
@@ -119,7 +119,7 @@ def scaled(first: Loss, weight: float) -> Loss:
     return loss
 
 
-def stacked(first: Loss, rows: int, second: Loss) -> Loss:
+def stack_losses(first: Loss, rows: int, second: Loss) -> Loss:
     """``first`` on the first ``rows`` rows plus ``second`` on the others, by one forward."""
 
     def loss(scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -130,7 +130,7 @@ def stacked(first: Loss, rows: int, second: Loss) -> Loss:
     return loss
 
 
-def added(first: Loss, second: Loss) -> Loss:
+def add_losses(first: Loss, second: Loss) -> Loss:
     """The sum of two losses of the same scores."""
 
     def loss(scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -141,10 +141,10 @@ def added(first: Loss, second: Loss) -> Loss:
     return loss
 
 
-def differentiated(function: Callable[[Tensor], Tensor]) -> Loss:
+def differentiate(function: Callable[[Tensor], Tensor]) -> Loss:
     """Any scalar function of the scores, its gradient by autograd.
 
-    >>> value, grad = differentiated(lambda s: s.square().sum())(torch.ones(1, 2))
+    >>> value, grad = differentiate(lambda s: s.square().sum())(torch.ones(1, 2))
     >>> grad.tolist()
     [[2.0, 2.0]]
     """

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 
-def pulled(g: Tensor, theta: Tensor, anchor: Tensor, importance: Tensor, lam: float) -> Tensor:
+def add_penalty(g: Tensor, theta: Tensor, anchor: Tensor, importance: Tensor, lam: float) -> Tensor:
     """The gradient with the penalty's, g + 2 λ Ω (θ − θ*).
 
     >>> theta, anchor, importance = torch.tensor([[3.0, 1.0], [1.0, 1.0], [0.5, 9.0]])
-    >>> pulled(torch.zeros(2), theta, anchor, importance, 2.0).tolist()
+    >>> add_penalty(torch.zeros(2), theta, anchor, importance, 2.0).tolist()
     [4.0, 0.0]
     """
     return torch.addcmul(g, importance, theta - anchor, value=2 * lam)

@@ -13,7 +13,7 @@ from typing import ClassVar, Self, final
 import torch
 from torch import Tensor, nn
 
-from verse.kernels.interrupts import deferred_interrupt
+from verse.kernels.interrupts import defer_interrupt
 from verse.kernels.randomness import Random
 from verse.learners.shared.feature_range import FeatureRange
 from verse.learners.shared.loading import load_checked
@@ -92,7 +92,7 @@ class Learner(Rebuildable):
     def network(self) -> nn.Module:
         """What ``logits`` computes of features [n, *z_shape], as a module with weights of its own,
         for export. A method that answers by more than a network refuses."""
-        return self.theta.frozen()
+        return self.theta.freeze()
 
     def fit(self, Z: Tensor, y: Tensor) -> None:
         """Optional start on a batch (REMIND trains its codec here)."""
@@ -127,7 +127,7 @@ class Learner(Rebuildable):
     @final
     def learn_one(self, z: Tensor, y: int) -> None:
         """Learn one sample, seen once. A refused sample leaves everything as it was."""
-        with torch.no_grad(), deferred_interrupt():
+        with torch.no_grad(), defer_interrupt():
             row = self.F.stored(z)
             if row.shape[0] != 1:
                 raise Refused(f"learn_one takes one feature, not {row.shape[0]}")

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.kernels.losses import added, cross_entropy, mse, stacked
+from verse.kernels.losses import add_losses, cross_entropy, mse, stack_losses
 from verse.learners.base import Learner, require_settings
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -87,7 +87,7 @@ class CLSER(Learner):
         loss = cross_entropy(torch.cat((torch.tensor([y], device=self.device), old.y)))
         if len(old):
             near = mse(self.better(old.z, old.y), self.lam)
-            loss = added(loss, stacked(_nothing, 1, near))
+            loss = add_losses(loss, stack_losses(_nothing, 1, near))
         _, g = self.theta.gradient(Z, loss)
         self.descend(g, self.lr, self.clip)
 
@@ -120,7 +120,7 @@ class CLSER(Learner):
         return self._answering.scores(Z)
 
     def network(self) -> torch.nn.Module:
-        return self._answering.frozen()
+        return self._answering.freeze()
 
 
 def _nothing(scores: Tensor) -> tuple[Tensor, Tensor]:

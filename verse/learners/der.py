@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.kernels.losses import Loss, cross_entropy, ragged_mse, scaled, stacked
+from verse.kernels.losses import Loss, cross_entropy, ragged_mse, scale_loss, stack_losses
 from verse.learners.base import Learner, require_settings
 from verse.learners.shared.answers import FIELDS, answer_fields, drop_answers
 from verse.learners.traits import Traits
@@ -79,11 +79,11 @@ class DER(Learner):
         if len(memory):
             old = memory.sample(self.C)
             h, width = old.extra["logits"], old.extra["width"]
-            Z, loss = torch.cat((Z, old.z)), stacked(loss, 1, self._distil(h, width))
+            Z, loss = torch.cat((Z, old.z)), stack_losses(loss, 1, self._distil(h, width))
         if len(memory) and self.beta:
             more = memory.sample(self.C)
-            labels = scaled(cross_entropy(more.y), self.beta)
-            Z, loss = torch.cat((Z, more.z)), stacked(loss, len(Z), labels)
+            labels = scale_loss(cross_entropy(more.y), self.beta)
+            Z, loss = torch.cat((Z, more.z)), stack_losses(loss, len(Z), labels)
 
         said: list[Tensor] = []  # what the network says of the new sample before it learns it
 

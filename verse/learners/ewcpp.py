@@ -11,7 +11,7 @@ from verse.kernels.losses import cross_entropy
 from verse.kernels.penalty import min_max
 from verse.learners.base import require_settings
 from verse.learners.shared.anchored import Anchored
-from verse.learners.shared.trigger import DEFAULT, task_based
+from verse.learners.shared.trigger import DEFAULT, task_traits
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.network.plastic import Plastic
@@ -41,7 +41,7 @@ class EWCPP(Anchored):
     """
 
     name: ClassVar[str] = "ewcpp"
-    traits: ClassVar[Traits] = task_based(
+    traits: ClassVar[Traits] = task_traits(
         "a trigger stands for the end of a task; the penalty solved exactly; batches of one"
     )
     STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "fisher", "squares", "filled")

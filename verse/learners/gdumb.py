@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.kernels.interrupts import deferred_interrupt
-from verse.kernels.losses import added, cross_entropy, scaled
+from verse.kernels.interrupts import defer_interrupt
+from verse.kernels.losses import add_losses, cross_entropy, scale_loss
 from verse.kernels.mixing import cutmix
 from verse.kernels.randomness import Random
 from verse.learners.base import Learner, require, require_settings
@@ -118,7 +118,7 @@ class GDumb(Learner):
                 v.mul_(self.momentum).add_(g).add_(net.data, alpha=self.weight_decay)
                 net.data.add_(v, alpha=-lr)
                 net.sync()
-        with deferred_interrupt():
+        with defer_interrupt():
             self.trained.assign(net)
 
     def _gradient(self, net: Net, rows: Tensor, random: Random) -> Tensor:
@@ -127,7 +127,7 @@ class GDumb(Learner):
         if random.uniform() < self.mix:
             Z, partner, share = cutmix(Z, random, channels_last=self.F.channels_last)
             other = cross_entropy(items.y[partner])
-            loss = added(scaled(loss, share), scaled(other, 1 - share))
+            loss = add_losses(scale_loss(loss, share), scale_loss(other, 1 - share))
         _, g = net.gradient(Z, loss)
         return g.mul_(self.clip_scale(g, self.clip))
 
@@ -135,4 +135,4 @@ class GDumb(Learner):
         return self.trained.scores(Z)
 
     def network(self) -> torch.nn.Module:
-        return self.trained.frozen()
+        return self.trained.freeze()

@@ -129,7 +129,7 @@ class ICaRL(Learner):
     def network(self) -> torch.nn.Module:
         means = self._class_means()
         bias = torch.where(means.any(1), -2.0, ABSENT)
-        F = self.theta.frozen(2 * means, bias)
+        F = self.theta.freeze(2 * means, bias)
         return torch.nn.Sequential(F.body, UnitLength(), F.head)
 
     def _class_means(self) -> Tensor:

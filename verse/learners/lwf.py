@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.kernels.distillation import softened
-from verse.kernels.losses import added, cross_entropy
+from verse.kernels.distillation import soft_cross_entropy
+from verse.kernels.losses import add_losses, cross_entropy
 from verse.learners.base import Learner, require_settings
-from verse.learners.shared.trigger import DEFAULT, Trigger, When, task_based
+from verse.learners.shared.trigger import DEFAULT, Trigger, When, task_traits
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.network.plastic import Plastic
@@ -37,7 +37,7 @@ class LwF(Learner):
     """
 
     name: ClassVar[str] = "lwf"
-    traits: ClassVar[Traits] = task_based(
+    traits: ClassVar[Traits] = task_traits(
         "a trigger stands for the end of a task; one head for all classes; batches of one"
     )
     STATE: ClassVar[tuple[str, ...]] = ("clock", "teacher", "known", "learned")
@@ -69,7 +69,7 @@ class LwF(Learner):
         loss = cross_entropy(torch.tensor([y], device=self.device))
         if self.known:
             target = self.teacher.scores(z)[:, : self.known]
-            loss = added(loss, softened(target, self.T, self.alpha))
+            loss = add_losses(loss, soft_cross_entropy(target, self.T, self.alpha))
         _, g = self.theta.gradient(z, loss)
         self.descend(g, self.lr, self.clip)
         self.learned = len(self.labels)

@@ -10,7 +10,7 @@ from torch import Tensor
 from verse.kernels.losses import cross_entropy
 from verse.learners.base import require_settings
 from verse.learners.shared.anchored import Anchored
-from verse.learners.shared.trigger import DEFAULT, task_based
+from verse.learners.shared.trigger import DEFAULT, task_traits
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.network.plastic import Plastic
@@ -48,7 +48,7 @@ class MAS(Anchored):
     """
 
     name: ClassVar[str] = "mas"
-    traits: ClassVar[Traits] = task_based(
+    traits: ClassVar[Traits] = task_traits(
         "a trigger stands for the end of a task; importance is measured as samples pass; the "
         "penalty solved exactly"
     )

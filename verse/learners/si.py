@@ -10,7 +10,7 @@ from torch import Tensor
 from verse.kernels.losses import cross_entropy
 from verse.learners.base import require_settings
 from verse.learners.shared.anchored import Anchored
-from verse.learners.shared.trigger import DEFAULT, task_based
+from verse.learners.shared.trigger import DEFAULT, task_traits
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.network.plastic import Plastic
@@ -39,7 +39,7 @@ class SI(Anchored):
     """
 
     name: ClassVar[str] = "si"
-    traits: ClassVar[Traits] = task_based(
+    traits: ClassVar[Traits] = task_traits(
         "a trigger stands for the end of a task; the penalty solved exactly; batches of one"
     )
     STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "path")

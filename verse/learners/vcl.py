@@ -11,7 +11,7 @@ from verse.kernels.gaussian_head import expected_cross_entropy, kl_gradient, log
 from verse.kernels.randomness import Random
 from verse.learners.base import Learner, require, require_settings
 from verse.learners.shared.outputs import without_row
-from verse.learners.shared.trigger import DEFAULT, Trigger, When, task_based
+from verse.learners.shared.trigger import DEFAULT, Trigger, When, task_traits
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.network.plastic import Plastic
@@ -52,7 +52,7 @@ class VCL(Learner):
     """
 
     name: ClassVar[str] = "vcl"
-    traits: ClassVar[Traits] = task_based(
+    traits: ClassVar[Traits] = task_traits(
         "a trigger stands for the end of a task; the head alone is Bayesian, as draws of a whole "
         "convolutional network are too slow for a stream; one step of SGD a sample"
     )
@@ -150,9 +150,9 @@ class VCL(Learner):
         if self.clock.due_at_event():
             self.remember()
         if self.coreset_epochs and self.tuned is None and self.memory is not None and self.memory:
-            self.tuned = self.fitted(self.memory)
+            self.tuned = self.fit_coreset(self.memory)
 
-    def fitted(self, coreset: Memory) -> Tensor:
+    def fit_coreset(self, coreset: Memory) -> Tensor:
         """μ and log σ² after ``coreset_epochs`` over the coreset, with q as their prior."""
         every = coreset.all()
         e = self.theta.embed(every.z)

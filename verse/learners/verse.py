@@ -139,4 +139,4 @@ class VERSE(Learner):
         return self._answering.scores(Z)
 
     def network(self) -> nn.Module:
-        return self._answering.frozen()
+        return self._answering.freeze()

@@ -87,13 +87,13 @@ class Memory(PerClass):
         """Where a sample of output ``y`` goes: ``length`` to append, a taken slot, or None."""
         raise NotImplementedError
 
-    def _placed(self, y: int, slot: int, replaced: int | None) -> None:
+    def _note_write(self, y: int, slot: int, replaced: int | None) -> None:
         """Bookkeeping after a write; ``replaced`` is the output that was in the slot."""
 
-    def _rebuilt(self) -> None:
+    def _rebuild(self) -> None:
         """Bookkeeping after the whole content changed (a class was forgotten)."""
 
-    def _fitting(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _select_kept(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Slots of the ``n`` samples that stay when there are fewer classes to hold samples of."""
         return self._survivors(n)
 
@@ -174,12 +174,12 @@ class Memory(PerClass):
         """Outputs behind one that no sample has any more move up."""
         labels = self.fields["y"][: self.length]
         labels[labels > output] -= 1
-        self._rebuilt()
+        self._rebuild()
 
     def _shrink(self) -> None:
         """Hold no more than the budget, in storage of at most twice its size."""
         if self.length > self.limit:
-            self._keep(self._fitting(self.limit), self.fields["y"].shape[0])
+            self._keep(self._select_kept(self.limit), self.fields["y"].shape[0])
         if self.fields["y"].shape[0] > 2 * self.limit:
             # content and order stay: how much is stored where is not part of the state
             self.fields = {name: field[: self.limit].clone() for name, field in self.fields.items()}
@@ -207,7 +207,7 @@ class Memory(PerClass):
             for name, value in extra.items():
                 self.fields[name][slot] = value
             self.length = max(self.length, slot + 1)
-            self._placed(y, slot, replaced)
+            self._note_write(y, slot, replaced)
         return slot
 
     def absorb(self, other: Memory, outputs: Sequence[int]) -> None:
@@ -340,7 +340,7 @@ class Memory(PerClass):
             self.fields[name] = field[:rows].clone() if rows < field.shape[0] else field
             self.fields[name][: len(slots)] = kept
         self.length = len(slots)
-        self._rebuilt()
+        self._rebuild()
 
     def relabel(self, y: int, into: int) -> int:
         """Every sample of one output becomes one of another; returns how many."""
@@ -350,7 +350,7 @@ class Memory(PerClass):
         order = torch.from_numpy(self._age_order()).to(labels.device)
         for field in self.fields.values():
             field[: self.length] = field.index_select(0, order)
-        self._rebuilt()
+        self._rebuild()
         return int(hit.sum())
 
     # ---- settings and state -----------------------------------------------------------------
@@ -395,7 +395,7 @@ class Memory(PerClass):
         for name, field in self.fields.items():
             field[:length] = state[f"field.{name}"]
         self.random.load_state({"": state["random"]})
-        self._rebuilt()
+        self._rebuild()
 
     def follow(self, other: Memory) -> None:
         self.load_state(other.state())

@@ -42,13 +42,13 @@ class ClassBalanced(Memory):
         self.index = ByClass()
 
     def slot(self, y: int) -> int | None:
-        return self.length if self.length < self.limit else self._leaving()
+        return self.length if self.length < self.limit else self._pick_victim()
 
-    def _leaving(self) -> int:
+    def _pick_victim(self) -> int:
         """The slot that a full memory gives up."""
         return self.index.any_slot(self.index.largest(self.random), self.random)
 
-    def _fitting(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _select_kept(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         kept = set(range(self.length))
         while len(kept) > n:
             kept.remove(self._drop())
@@ -56,16 +56,16 @@ class ClassBalanced(Memory):
 
     def _drop(self) -> int:
         """Take one sample out of the index by the memory's rule; returns its slot."""
-        slot = self._leaving()
+        slot = self._pick_victim()
         self.index.remove(int(self.fields["y"][slot]), slot)
         return slot
 
-    def _placed(self, y: int, slot: int, replaced: int | None) -> None:
+    def _note_write(self, y: int, slot: int, replaced: int | None) -> None:
         if replaced is not None:
             self.index.remove(replaced, slot)
         self.index.put(y, slot)
 
-    def _rebuilt(self) -> None:
+    def _rebuild(self) -> None:
         self.index = ByClass()
         for slot, y in enumerate(self.fields["y"][: self.length].tolist()):
             self.index.put(y, slot)

@@ -27,7 +27,7 @@ class Doubtful(ClassBalanced):
     name: ClassVar[str] = "doubtful"
     NEEDS: ClassVar[Mapping[str, int]] = {"doubt": 0}
 
-    def _leaving(self) -> int:
+    def _pick_victim(self) -> int:
         slots = self.index.slots[self.index.largest(self.random)]
         doubt = self.fields["doubt"][slots].double()
         chances = torch.softmax(-doubt, 0).cumsum(0)

@@ -28,4 +28,4 @@ class GreedyBalanced(ClassBalanced):
         held = sum(1 for members in self.index.slots.values() if members)
         if self.index.size(y) and self.index.size(y) >= self.limit / held:
             return None
-        return self._leaving()
+        return self._pick_victim()

@@ -11,10 +11,10 @@ from torch import Tensor
 from verse.memory.class_balanced import ClassBalanced
 
 
-def least_needed(E: Tensor, mean: Tensor) -> int:
+def find_redundant(E: Tensor, mean: Tensor) -> int:
     """The row of E [m, d] without which the mean of the others is nearest to ``mean``.
 
-    >>> least_needed(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([0.5]))
+    >>> find_redundant(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([0.5]))
     2
     """
     others = (E.sum(0) - E) / max(1, E.shape[0] - 1)
@@ -72,18 +72,18 @@ class Herding(ClassBalanced):
             return self.length
         largest = self.index.largest(self.random)
         if self.index.size(y) < self.index.size(largest):
-            return self._least_needed_of(largest)
+            return self._pick_from(largest)
         slots = self.index.slots[y]
         E = torch.cat((self.fields["e"][slots], self._offered.view(1, -1)))
-        leaving = least_needed(E, self.mean(y))
+        leaving = find_redundant(E, self.mean(y))
         return slots[leaving] if leaving < len(slots) else None
 
-    def _leaving(self) -> int:
-        return self._least_needed_of(self.index.largest(self.random))
+    def _pick_victim(self) -> int:
+        return self._pick_from(self.index.largest(self.random))
 
-    def _least_needed_of(self, y: int) -> int:
+    def _pick_from(self, y: int) -> int:
         slots = self.index.slots[y]
-        return slots[least_needed(self.fields["e"][slots], self.mean(y))]
+        return slots[find_redundant(self.fields["e"][slots], self.mean(y))]
 
     def discard(self, y: int) -> int:
         self.sums.pop(y, None)

@@ -91,7 +91,7 @@ class Prototypes(ClassBalanced):
         self.fields["y"][slot] = y
         self.length = max(self.length, slot + 1)
         if before != y:
-            self._placed(y, slot, before)
+            self._note_write(y, slot, before)
         changed = [slot] if merged is None else [slot, merged.slot]
         for output in {y} if before is None else {y, before}:
             self._link(output, changed)
@@ -172,8 +172,8 @@ class Prototypes(ClassBalanced):
 
     # ---- content and state ------------------------------------------------------------------
 
-    def _rebuilt(self) -> None:
-        super()._rebuilt()
+    def _rebuild(self) -> None:
+        super()._rebuild()
         if self._relinks:
             for y, slots in self.index.slots.items():
                 self._link(y, slots)

@@ -40,7 +40,7 @@ class Ring(Memory):
     def _survivors(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         return self._age_order()[-n:]  # the latest
 
-    def _rebuilt(self) -> None:
+    def _rebuild(self) -> None:
         self.oldest = 0  # compacted in order of age
 
     def state(self) -> dict[str, Tensor]:

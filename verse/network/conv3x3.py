@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from verse.network.scratch import scratch
-from verse.network.winograd import POINTS, transformed_weights, transforms
+from verse.network.winograd import POINTS, transform_weights, transforms
 
 FEW = 8  # below, Winograd's transformed weights (4 × the weights) do not pay
 SLICE = 64
@@ -68,7 +68,7 @@ class Conv3x3:
         if n < FEW:
             flat = dy.reshape(-1, c_out)
             torch.mm(saved.view(flat.shape[0], -1).t(), flat, out=_matrix(dw))
-            return _gathered(dy @ _matrix(weight).t(), weight.shape[2]) if need_dx else None
+            return _gather(dy @ _matrix(weight).t(), weight.shape[2]) if need_dx else None
         sizes = transforms(high, wide, dy.device)
         c_in = weight.shape[2]
         rows = (POINTS**2, sizes.tiles * n)
@@ -94,7 +94,7 @@ class Conv3x3:
         U = scratch.take(name, (POINTS**2, *weight.shape[2:]), weight.device)
         if key is None or scratch.owner.get(name) != key:
             scratch.owner.pop(name, None)
-            transformed_weights(_matrix(weight).view(9, -1), U)
+            transform_weights(_matrix(weight).view(9, -1), U)
             scratch.owner[name] = key
         return U
 
@@ -113,7 +113,7 @@ def _neighbours(x: Tensor) -> Tensor:
     )
 
 
-def _gathered(columns: Tensor, c: int) -> Tensor:
+def _gather(columns: Tensor, c: int) -> Tensor:
     """The transpose of ``_neighbours``: every position collects from its neighbours' columns."""
     high, wide, n, _ = columns.shape
     padded = columns.new_zeros(high + 2, wide + 2, n, c)

@@ -242,7 +242,7 @@ class _Tracer(fx.Tracer):
 
 
 def taps_first(body: nn.Module, z_shape: tuple[int, ...]) -> frozenset[str]:
-    """Names of the 3×3 weights for which ``fused`` takes the order [3, 3, in, out]."""
+    """Names of the 3×3 weights for which ``fuse`` takes the order [3, 3, in, out]."""
     if len(z_shape) != 3 or max(z_shape[1:]) > LARGEST_MAP:
         return frozenset()
     return frozenset(f"{name}.weight" for name, conv in body.named_modules() if _is_wide(conv))
@@ -274,9 +274,7 @@ def _is_thin(module: nn.Module) -> bool:
     )
 
 
-def fused(
-    body: nn.Module, z_shape: tuple[int, ...], *, norms: bool
-) -> tuple[nn.Module, list[Unit]]:
+def fuse(body: nn.Module, z_shape: tuple[int, ...], *, norms: bool) -> tuple[nn.Module, list[Unit]]:
     """(the fast form of ``body``, its units); without any it is the body itself.
 
     ``norms`` says whether normalisations are frozen, so that they can be part of a unit.

@@ -68,7 +68,7 @@ class LinearStep:
         """One descent of the cross-entropy of all samples; returns it. Refuses what is not finite
         before anything changes."""
         with _threads(self.net):
-            plan = self._planned(0, len(y), len(y))
+            plan = self._find_plan(0, len(y), len(y))
             plan.score()
             if clip is not None and not plan.few:
                 plan.multiply(whole=True)
@@ -94,7 +94,7 @@ class LinearStep:
         them. Returns both losses.
         """
         with _threads(self.net):
-            plan = self._planned(rows_l, len(y_M), len(y_v))
+            plan = self._find_plan(rows_l, len(y_M), len(y_v))
             plan.score()
             plan.multiply(whole=clip is not None)
             plan.dS_v.copy_(plan.S_v)
@@ -106,7 +106,7 @@ class LinearStep:
             plan.descend(beta, clip)
         return loss_v, loss_M + loss_l
 
-    def _planned(self, rows_l: int, rows_M: int, rows_v: int) -> _Plan:
+    def _find_plan(self, rows_l: int, rows_M: int, rows_v: int) -> _Plan:
         plan = self._plan
         if plan is None or not plan.fits(self.net, self.E, rows_l, rows_M, rows_v):
             plan = self._plan = _Plan(self.net, self.E, rows_l, rows_M, rows_v)

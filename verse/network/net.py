@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from verse.kernels.losses import Loss, stacked
-from verse.network.fusion import Unit, fused
+from verse.kernels.losses import Loss, stack_losses
+from verse.network.fusion import Unit, fuse
 from verse.network.plastic import Plastic, head_capacity
 from verse.network.vector import Layout, Vector
 
@@ -33,7 +33,7 @@ def _adjacent(a: Tensor, b: Tensor) -> bool:
     )
 
 
-def _joined(a: Tensor, b: Tensor) -> Tensor:
+def _join(a: Tensor, b: Tensor) -> Tensor:
     """Both batches as one, without a copy where they are adjacent."""
     if _adjacent(a, b):
         return a.as_strided((a.shape[0] + b.shape[0], *a.shape[1:]), a.stride())
@@ -59,7 +59,7 @@ class Net(Vector):
         self._body, self._units = self.module.body, list[Unit]()
         if F.precision == "float32":
             frozen = F.batchnorm == "frozen"
-            self._body, self._units = fused(self.module.body, F.z_shape, norms=frozen)
+            self._body, self._units = fuse(self.module.body, F.z_shape, norms=frozen)
         taps_first = {f"body.{u.name}.weight" for u in self._units if u.fast}
         super().__init__(layout_of(F, F.head.n, taps_first), device)
         self.module.requires_grad_(True)
@@ -203,7 +203,7 @@ class Net(Vector):
         twin.assign(self)
         return twin
 
-    def frozen(self, weight: Tensor | None = None, bias: Tensor | None = None) -> Plastic:
+    def freeze(self, weight: Tensor | None = None, bias: Tensor | None = None) -> Plastic:
         """The same network with float32 weights of its own, or behind it another linear layer
         (weight [classes, d], bias [classes])."""
         F = copy.deepcopy(self.module).requires_grad_(False)
@@ -316,7 +316,7 @@ class Net(Vector):
         if not self.trains_norms:
             if _adjacent(Z_b, Z_a):
                 Z_a, loss_a, Z_b, loss_b = Z_b, loss_b, Z_a, loss_a
-            return self.gradient(_joined(Z_a, Z_b), stacked(loss_a, Z_a.shape[0], loss_b))
+            return self.gradient(_join(Z_a, Z_b), stack_losses(loss_a, Z_a.shape[0], loss_b))
         value_a, gradient = self.gradient(Z_a, loss_a)
         first = gradient.clone()
         value_b, gradient = self.gradient(Z_b, loss_b, move_stats=False)

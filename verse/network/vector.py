@@ -92,7 +92,7 @@ class Layout:
     def zeros(self, device: torch.device) -> Tensor:
         return torch.zeros(self.size, device=device)
 
-    def moved_from(self, old: Layout, flat: Tensor) -> Tensor:
+    def move_from(self, old: Layout, flat: Tensor) -> Tensor:
         """``flat`` in this layout: every parameter keeps the rows that fit, new ones are zero."""
         fresh = self.zeros(flat.device)
         for before, after in zip(old.slots, self.slots, strict=True):
@@ -116,7 +116,7 @@ class Vector(PerClass):
     def move_to(self, layout: Layout) -> None:
         """Take another layout after the head has grown; the old storage is left untouched."""
         if layout != self.layout:
-            self.data = layout.moved_from(self.layout, self.data)
+            self.data = layout.move_from(self.layout, self.data)
             self.layout = layout
 
     def add_class(self, classes: int, row: Tensor) -> None:

@@ -92,7 +92,7 @@ def transforms(high: int, wide: int, device: torch.device) -> Transforms:
     return Transforms(inputs, outputs, weights, tiles)
 
 
-def transformed_weights(weight: Tensor, out: Tensor) -> Tensor:
+def transform_weights(weight: Tensor, out: Tensor) -> Tensor:
     """w [9, in · out] → [36, in, out]."""
     matrices = transforms(LARGEST_MAP, LARGEST_MAP, weight.device)
     torch.mm(matrices.weights, weight, out=out.view(POINTS**2, -1))

@@ -104,7 +104,7 @@ class Sorted:
                 self.cells[key(result)].append(result)
         for runs in self.cells.values():
             # two records may mean the same run: one names a default, or has no Offline
-            kept = {r.run.seed: r for r in sorted(runs, key=_preferred, reverse=True)}
+            kept = {r.run.seed: r for r in sorted(runs, key=_preference, reverse=True)}
             bounded = [r for r in kept.values() if r.offline]
             self.left_out += len(kept) - len(bounded or kept)
             runs[:] = sorted(bounded or kept.values(), key=lambda r: r.run.seed)
@@ -208,7 +208,7 @@ def competes(learner: str) -> bool:
     return learner != "offline" and not fine_tunes(learner)
 
 
-def ranked(cells: Cells, order: str) -> list[str]:
+def rank_learners(cells: Cells, order: str) -> list[str]:
     """Competing learners of an ordering: first who beats most others.
 
     Learners may have run with different seeds, and seeds are not equally hard. So two learners are
@@ -250,7 +250,7 @@ def is_verse(learner: str) -> bool:
     return learner == "verse" or learner.startswith("verse-")
 
 
-def _preferred(result: Result) -> tuple[int, bool, int]:
+def _preference(result: Result) -> tuple[int, bool, int]:
     return (result.run.seed, not result.offline, len(result.run.settings))
 
 

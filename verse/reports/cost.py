@@ -6,7 +6,7 @@ from statistics import median
 
 from verse.experiments.result import Result
 from verse.reports.cells import Bench, Sorted
-from verse.reports.scores import shown
+from verse.reports.scores import format_name
 from verse.reports.tables import Table, Text
 
 
@@ -25,7 +25,7 @@ def table(found: Sorted, bench: Bench) -> Table:
             "ms_per_step": 1000 * step, "seconds_per_test": test, "seconds_per_run": whole,
             "memory_samples": samples, "memory_bytes": size,
         })  # fmt: skip
-        rows.append([Text(shown(name)), Text(f"{1000 * step:.1f}"), Text(f"{test:.2f}"),
+        rows.append([Text(format_name(name)), Text(f"{1000 * step:.1f}"), Text(f"{test:.2f}"),
                      Text(f"{whole:.0f}"), Text(f"{samples:,}" if samples else "–"),
                      Text(f"{size / 1e6:.2f}" if size else "–")])  # fmt: skip
     head = ["learner", "ms a step", "s a test", "s a run", "memory, samples", "memory, MB"]

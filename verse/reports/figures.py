@@ -17,7 +17,7 @@ from verse.reports.cells import (
     is_verse,
     orders_of,
 )
-from verse.reports.scores import MARK, competitors, shown
+from verse.reports.scores import MARK, competitors, format_name
 from verse.reports.statistics import Estimate
 from verse.types import MissingExtra
 
@@ -140,7 +140,7 @@ def _bars(axis: Axes, names: Sequence[str], there: dict[str, Estimate]) -> None:
     ends = np.array([[there[n].low, there[n].high] for n in names]).reshape(-1, 2)
     reach = np.abs(ends - means[:, None]).T  # [2, n]
     axis.errorbar(means, place, xerr=reach, fmt="none", ecolor="#222222", elinewidth=1, capsize=2)
-    axis.set_yticks(place, [shown(name) for name in names])
+    axis.set_yticks(place, [format_name(name) for name in names])
     axis.grid(visible=False, axis="y")
     axis.set_ylim(-0.6, len(names) - 0.4)
 
@@ -166,7 +166,7 @@ def intervals(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
         axis.axvline(1, color=style.BOUND, linestyle="--", linewidth=1)
         axis.set_title(order)
         axis.set_xlabel("Ω_all")
-        axis.set_yticks(range(len(names)), [shown(name) for name in names])
+        axis.set_yticks(range(len(names)), [format_name(name) for name in names])
         axis.set_ylim(-0.6, len(names) - 0.4)
         axis.set_xlim(left=0)
     note = (

@@ -117,10 +117,10 @@ def markdown(title: str, sections: list[Section], facts: dict[str, Any]) -> str:
         if section.text:
             parts.append(f"{section.text}\n")
         for part in section.parts:
-            parts.append(_shown(part) if isinstance(part, Table) else _pictured(part))
+            parts.append(_format_table(part) if isinstance(part, Table) else _format_picture(part))
         if section.folded:
             parts.append(f'<details markdown="1">\n<summary>{section.fold}</summary>\n')
-            parts += [_shown(table) for table in section.folded]
+            parts += [_format_table(table) for table in section.folded]
             parts.append("</details>\n")
     return "\n".join(parts)
 
@@ -134,12 +134,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _shown(table: Table) -> str:
+def _format_table(table: Table) -> str:
     note = f"\n{table.note}\n" if table.note else ""
     return f"### {table.title}\n\n{table.markdown()}\n{note}"
 
 
-def _pictured(picture: Picture) -> str:
+def _format_picture(picture: Picture) -> str:
     return (f"![{picture.title}](figures/{picture.name}.png)\n\n"
             f"*{picture.title}. {picture.note}*\n")  # fmt: skip
 

@@ -58,10 +58,10 @@ def make(found: Sorted, out: Path, title: str = TITLE) -> dict[str, Any]:
     """Write the whole report; gives its facts."""
     listed = scores.records(found)
     known = facts(found, listed)
-    with style.drawn():
+    with style.use_style():
         sections = [
             *own(found, listed, out / "figures"),
-            *([tuned(found)] if found.tuning else []),
+            *([make_tuning_section(found)] if found.tuning else []),
         ]
     write(title, sections, known, out)
     return known
@@ -101,7 +101,7 @@ def bench_section(
     return section
 
 
-def tuned(found: Sorted) -> Section:
+def make_tuning_section(found: Sorted) -> Section:
     """Trials on validation videos."""
     text = "Choices made on validation videos. None of these figures is a result."
     return Section("Tuning", text, [tuning.table(found, bench) for bench in found.tuning])

@@ -16,7 +16,7 @@ from verse.reports.cells import (
     competes,
     fine_tunes,
     orders_of,
-    ranked,
+    rank_learners,
     usual,
 )
 from verse.reports.statistics import ENOUGH, Estimate
@@ -43,9 +43,9 @@ ABOUT_OMEGA = (
 )
 
 
-def standing(cells: Cells, order: str) -> dict[str, str]:
+def find_standing(cells: Cells, order: str) -> dict[str, str]:
     """Competing learner → "first", "tied", "undecided" or ""; nobody without a rival."""
-    names = ranked(cells, order)
+    names = rank_learners(cells, order)
     if len(names) < 2:
         return dict.fromkeys(names, "alone")
     best = names[0]
@@ -67,7 +67,7 @@ def records(found: Sorted) -> list[Record]:
     for bench in found.benches:
         cells, conditions = found.main(bench), found.conditions(bench)
         for order in orders_of(cells):
-            place = standing(cells, order)
+            place = find_standing(cells, order)
             best = next(iter(place), None)
             rank = {name: i for i, name in enumerate(place, 1)}
             for name, by in cells.items():
@@ -119,7 +119,7 @@ def _parts(prefix: str, estimate: Estimate | None) -> dict[str, float | None]:
     return {f"{prefix}{n}": None if estimate is None else getattr(estimate, n) for n in names}
 
 
-def shown(learner: str) -> str:
+def format_name(learner: str) -> str:
     """A learner's name, marked if it does not compete."""
     return f"{learner}{MARK}" if fine_tunes(learner) else learner
 
@@ -133,8 +133,8 @@ def table(found: Sorted, bench: Bench, listed: list[Record]) -> Table:
     best = competitors(found, bench)
     rows = []
     for name in [*best, *(n for n in cells if n not in best)]:
-        row = [Text(shown(name)), *(figure(by.get((name, order))) for order in orders)]
-        rows.append([*row, Text(counted([r["n"] for r in mine if r["learner"] == name]))])
+        row = [Text(format_name(name)), *(figure(by.get((name, order))) for order in orders)]
+        rows.append([*row, Text(format_range([r["n"] for r in mine if r["learner"] == name]))])
     rows += _extra_rows(cells, orders, mine)
     conditions = found.conditions(bench)
     about = f"Memory: {conditions.capacity}. Split: {_split(cells)}. F from: {conditions.at}."
@@ -149,7 +149,7 @@ def _extra_rows(cells: Cells, orders: list[str], mine: list[Record]) -> list[lis
     if any(bounds.values()):
         means = ["–" if not known else f"{_mean([_mean(alpha) for alpha in known.values()]):.3f}"
                  for known in bounds.values()]  # fmt: skip
-        seeds = counted([len(known) for known in bounds.values()])
+        seeds = format_range([len(known) for known in bounds.values()])
         rows.append([Text("Offline (all data at once)"), *map(Text, means), Text(seeds)])
     ceilings = {order: [r["ceiling"] for r in mine if r["order"] == order
                         and r["ceiling"] is not None] for order in orders}  # fmt: skip
@@ -176,7 +176,7 @@ def omega_table(found: Sorted, bench: Bench, listed: list[Record]) -> Table | No
     rows = []
     for name in names:
         figures = (by.get((name, order)) for order in orders)
-        rows.append([Text(shown(name)), *(
+        rows.append([Text(format_name(name)), *(
             Text("–" if r is None else _interval(r, "") + (UNSOUND if not r["gate_passed"] else ""))
             for r in figures)])  # fmt: skip
     return Table(f"omega-{bench.slug}", f"Ω_all on {bench.title}", ["learner", *orders], rows,
@@ -186,7 +186,7 @@ def omega_table(found: Sorted, bench: Bench, listed: list[Record]) -> Table | No
 def cell_table(found: Sorted, bench: Bench, order: str, listed: list[Record]) -> Table:
     """Everything about one ordering, a row for each learner, the best first."""
     there = {r["learner"]: r for r in listed if (r["bench"], r["order"]) == (bench.slug, order)}
-    names = ranked(found.main(bench), order)
+    names = rank_learners(found.main(bench), order)
     names += sorted(set(there) - set(names), key=lambda name: -there[name]["mu_mean"])
     omegas = any(r["mean"] is not None for r in there.values())
     rows = []
@@ -195,7 +195,7 @@ def cell_table(found: Sorted, bench: Bench, order: str, listed: list[Record]) ->
         ratios = [_interval(r, ""), _interval(r, "paper_")] if omegas else []
         size = f"{r['memory_bytes'] / 1e6:.2f}" if r["memory_bytes"] else "–"
         cells = [f"{r['final']:.3f}", *ratios, str(r["n"]), f"{r['ms_per_sample']:.1f}", size]
-        rows.append([Text(shown(name)), figure(r), *map(Text, cells)])
+        rows.append([Text(format_name(name)), figure(r), *map(Text, cells)])
     head = ["learner", "μ_all", "at the end", *(["Ω_all", "paper's Ω"] if omegas else []),
             "seeds", "ms a sample", "memory, MB"]  # fmt: skip
     ceiling = next((r["ceiling"] for r in there.values() if r["ceiling"] is not None), None)
@@ -233,10 +233,10 @@ def _split(cells: Cells) -> str:
     return f"{split}{first.frames:,} training and {first.test_frames:,} test frames"
 
 
-def counted(numbers: list[int] | set[int]) -> str:
+def format_range(numbers: list[int] | set[int]) -> str:
     """A number, or the range of several.
 
-    >>> counted([5, 10, 5]), counted([3])
+    >>> format_range([5, 10, 5]), format_range([3])
     ('5–10', '3')
     """
     low, high = min(numbers), max(numbers)

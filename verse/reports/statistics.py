@@ -118,7 +118,7 @@ def contrast(
     mean = constant
     for weight, runs in parts:
         by = {r.run.seed: r for r in runs}
-        drawn += weight * np.stack([_drawn(by[seed], measure) for seed in seeds], 1)
+        drawn += weight * np.stack([_resample(by[seed], measure) for seed in seeds], 1)
         mean += weight * float(np.mean([score(by[seed], measure) for seed in seeds]))
     return _interval(drawn, mean)
 
@@ -152,7 +152,7 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def _estimate(results: Sequence[Result], measure: str) -> Estimate:
-    drawn = np.stack([_drawn(r, measure) for r in results], 1)
+    drawn = np.stack([_resample(r, measure) for r in results], 1)
     return _interval(drawn, float(np.mean([score(r, measure) for r in results])))
 
 
@@ -196,7 +196,7 @@ class _Same:
         return isinstance(other, _Same) and self.result is other.result
 
 
-def _drawn(result: Result, measure: str) -> Floats:
+def _resample(result: Result, measure: str) -> Floats:
     """The figure of one run under each weighting of videos [draws]."""
     return np.asarray(_curve(_Same(result))[measure], dtype=np.float64)
 

@@ -136,6 +136,6 @@ def save(figure: Figure, folder: Path, name: str) -> str:
     return name
 
 
-def drawn() -> AbstractContextManager[None]:
+def use_style() -> AbstractContextManager[None]:
     """The settings as a context: ``with drawn(): …``."""
     return matplotlib.rc_context(RC)

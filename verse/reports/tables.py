@@ -118,10 +118,10 @@ def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-def signed(value: float, digits: int = 3) -> str:
+def format_signed(value: float, digits: int = 3) -> str:
     """A difference as people write it.
 
-    >>> signed(-0.01), signed(0.2, 1)
+    >>> format_signed(-0.01), format_signed(0.2, 1)
     ('−0.010', '+0.2')
     """
     return f"{value:+.{digits}f}".replace("-", "−")

@@ -67,7 +67,7 @@ class Client:
             "POST",
             "/v1/learn",
             headers={"Idempotency-Key": key or str(uuid.uuid4())},
-            files={"image": ("image", _encoded(image))},
+            files={"image": ("image", _encode(image))},
             data={"label": label},
         )
         return answer
@@ -84,7 +84,7 @@ class Client:
 
     def predict(self, image: object) -> dict[str, Any]:
         """What an image shows: label, confidence, probabilities, step, and the frame's id."""
-        files = {"image": ("image", _encoded(image))}
+        files = {"image": ("image", _encode(image))}
         answer: dict[str, Any] = self._send("POST", "/v1/predict", files=files)
         return answer
 
@@ -183,7 +183,7 @@ class Client:
         raise AssertionError("the last attempt returns or raises")
 
 
-def _encoded(image: object) -> bytes:
+def _encode(image: object) -> bytes:
     if isinstance(image, bytes | bytearray | memoryview):
         return bytes(image)
     if isinstance(image, str | os.PathLike):

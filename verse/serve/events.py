@@ -77,14 +77,14 @@ class EventStream(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             with self._events.subscription(scope.get("verse.address", "")) as waiting:
-                self.body_iterator = told(self._first(), waiting)
+                self.body_iterator = stream_events(self._first(), waiting)
                 await super().__call__(scope, receive, send)
         except TooManyListeners:
             refusal = JSONResponse({"detail": "too many listeners"}, 429, {"Retry-After": "10"})
             await refusal(scope, receive, send)
 
 
-async def told(first: str, waiting: asyncio.Queue[str | None]) -> AsyncIterator[str]:
+async def stream_events(first: str, waiting: asyncio.Queue[str | None]) -> AsyncIterator[str]:
     """Events as they come; a comment now and then shows that the connection lives."""
     yield f"retry: 1000\n\n{first}"
     while True:

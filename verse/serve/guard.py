@@ -87,15 +87,15 @@ class Guard:
             return
         address = address_of(scope["client"][0] if scope.get("client") else "")
         scope["verse.address"] = address
-        guarded = _with_headers(scope, send)
+        send_guarded = _with_headers(scope, send)
         try:
             self._check(scope, address)
             if scope["method"] in ("GET", "HEAD"):
-                await self.app(scope, receive, guarded)
+                await self.app(scope, receive, send_guarded)
             else:
-                await self._pass_on(scope, receive, guarded, address)
+                await self._pass_on(scope, receive, send_guarded, address)
         except Refusal as refusal:
-            await refusal.send(guarded)
+            await refusal.send(send_guarded)
 
     def _check(self, scope: Scope, address: str) -> None:
         headers = Headers(scope=scope)
@@ -158,7 +158,7 @@ class Guard:
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:
-    async def guarded(message: Message) -> None:
+    async def send_guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
@@ -167,16 +167,16 @@ def _with_headers(scope: Scope, send: Send) -> Send:
                 headers["Cache-Control"] = "no-store"
         await send(message)
 
-    return guarded
+    return send_guarded
 
 
 def _replay(parts: deque[bytes], receive: Receive) -> Receive:
     """Hand over the parts one by one, so that none is in memory twice."""
 
-    async def replayed() -> Message:
+    async def receive_again() -> Message:
         with suppress(IndexError):
             part = parts.popleft()
             return {"type": "http.request", "body": part, "more_body": bool(parts)}
         return await receive()
 
-    return replayed
+    return receive_again

@@ -38,10 +38,10 @@ def clean_label(text: str) -> str:
     return label
 
 
-def shown(label: Label) -> Label:
+def escape_label(label: Label) -> Label:
     """A label as it is sent: what is no valid text (of an old folder) is escaped.
 
-    >>> shown("mug"), shown(7), shown("caf\\udce9"), shown("a\\u2028b")
+    >>> escape_label("mug"), escape_label(7), escape_label("caf\\udce9"), escape_label("a\\u2028b")
     ('mug', 7, 'caf\\\\udce9', 'a\\\\u2028b')
     """
     if isinstance(label, int):
@@ -57,16 +57,16 @@ def _escape(text: str) -> str:
     return text.encode("unicode_escape").decode()
 
 
-def known_label(labels: Iterable[Label], given: str) -> Label:
+def find_label(labels: Iterable[Label], given: str) -> Label:
     """The class that is shown as ``given``; one taught as a number is found by its digits.
 
-    >>> known_label(["mug", 7, "caf\\udce9"], "7")
+    >>> find_label(["mug", 7, "caf\\udce9"], "7")
     7
     """
     known = list(labels)
     if given in known:
         return given
     for label in known:
-        if str(shown(label)) == given:
+        if str(escape_label(label)) == given:
             return label
     raise NotFound(f"class {given!r} not found")

@@ -58,14 +58,14 @@ class Measured:
             return
         start, code = time.perf_counter(), 500
 
-        async def watched(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             nonlocal code
             if message["type"] == "http.response.start":
                 code = message["status"]
             await send(message)
 
         try:
-            await self.app(scope, receive, watched)
+            await self.app(scope, receive, send_and_note)
         finally:
             # the route's pattern, so that made-up paths cannot fill the table
             route = getattr(scope.get("route"), "path", "other")

@@ -74,7 +74,7 @@ def handle_errors(app: FastAPI) -> None:
         return JSONResponse({"detail": _text(where)}, 422)
 
     @app.exception_handler(HTTPException)
-    async def told(_: Request, error: HTTPException) -> JSONResponse:
+    async def answer_error(_: Request, error: HTTPException) -> JSONResponse:
         return JSONResponse({"detail": _text(error.detail)}, error.status_code, error.headers)
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from verse.serve.labels import shown
+from verse.serve.labels import escape_label
 
-Shown = BeforeValidator(lambda label: None if label is None else shown(label))
+Shown = BeforeValidator(lambda label: None if label is None else escape_label(label))
 Name = Annotated[
     str | int, Shown, Field(description="A class, as it was taught.", examples=["mug"])
 ]

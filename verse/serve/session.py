@@ -15,7 +15,7 @@ import torch
 from verse.durable import DurableClassifier
 from verse.serve.errors import Closing
 from verse.serve.jobs import Ask, Change, Teach
-from verse.serve.labels import known_label, shown
+from verse.serve.labels import escape_label, find_label
 from verse.serve.pictures import Frame, Picture
 from verse.serve.progress import Rate
 from verse.serve.snapshot import Published
@@ -129,7 +129,9 @@ class Session:
     ) -> Future[list[tuple[int, Label]]]:
         job = Change(
             act,
-            lambda undone: [("undone", {"seq": seq, "label": shown(y)}) for seq, y in undone],
+            lambda undone: [
+                ("undone", {"seq": seq, "label": escape_label(y)}) for seq, y in undone
+            ],
         )
         self._enqueue(job)
         return job.answer
@@ -156,7 +158,7 @@ class Session:
             "merged",
             label,
             {"into": into},
-            lambda c, known: c.merge(known, known_label(c.taught, into)),
+            lambda c, known: c.merge(known, find_label(c.taught, into)),
         )
 
     def _change(
@@ -168,7 +170,7 @@ class Session:
     ) -> Future[Any]:
         data = {"change": change, "label": label, **more}
         job = Change(
-            lambda c: act(c, known_label(c.taught, label)), lambda result: [("class", data)]
+            lambda c: act(c, find_label(c.taught, label)), lambda result: [("class", data)]
         )
         self._enqueue(job)
         return job.answer

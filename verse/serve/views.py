@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from verse.durable import DurableClassifier
-from verse.serve.labels import shown
+from verse.serve.labels import escape_label
 from verse.serve.progress import Prequential
 from verse.types import Answer, Label
 
@@ -29,11 +29,11 @@ class Learned:
         """As the service tells it."""
         return {
             "seq": self.seq,
-            "label": shown(self.label),
+            "label": escape_label(self.label),
             "samples": self.samples,
             "classes": self.classes,
             "prequential": {
-                "label": None if self.guess is None else shown(self.guess),
+                "label": None if self.guess is None else escape_label(self.guess),
                 "correct": self.correct,
             },
         }
@@ -79,7 +79,7 @@ class View:
         prequential: Prequential,
     ) -> View:
         """How things are now; called by whoever owns the classifier."""
-        memory, remembered = classifier.learner.memory, classifier.remembered()
+        memory, remembered = classifier.learner.memory, classifier.memory_counts()
         last = classifier.undoable[-1:]
         shown: dict[Label, list[int]] = {}
         for seq, (label, _) in thumbnails.items():

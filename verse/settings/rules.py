@@ -74,7 +74,7 @@ def kind_in_words(allowed: Property) -> str:
     >>> kind_in_words({"type": ["number", "null"]})
     'a finite number or None'
     """
-    return listed(_IS[kind][0] for kind in kinds(allowed))
+    return join_choices(_IS[kind][0] for kind in kinds(allowed))
 
 
 def rule(allowed: Property) -> str:
@@ -92,18 +92,18 @@ def rule(allowed: Property) -> str:
     elif bounds:
         text = f"{bounds[0][0]} {bounds[0][2]}"
     elif "enum" in allowed:
-        text = listed(allowed["enum"])
+        text = join_choices(allowed["enum"])
     elif "pattern" in allowed:
-        text = f"like {listed(allowed.get('examples', [allowed['pattern']]))}"
+        text = f"like {join_choices(allowed.get('examples', [allowed['pattern']]))}"
     else:
         return ""
     return f"{text} or None" if "null" in kinds(allowed) else text
 
 
-def listed(values: Iterable[object]) -> str:
+def join_choices(values: Iterable[object]) -> str:
     """Values as a choice for people.
 
-    >>> listed(["a", "b", "c"])
+    >>> join_choices(["a", "b", "c"])
     'a, b or c'
     """
     *others, last = map(str, values)

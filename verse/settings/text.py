@@ -29,14 +29,14 @@ def bind(learner: str, given: Mapping[str, Any], known: Mapping[str, Property]) 
         raise BadSetting("the seed is not a setting: give it as seed (--seed)")
     known = {key: allowed for key, allowed in known.items() if key != "seed"}
     refuse_unknown(learner, given, known)
-    bound = {key: _typed(learner, key, known[key], given[key]) for key in sorted(given)}
+    bound = {key: _convert(learner, key, known[key], given[key]) for key in sorted(given)}
     for key, value in bound.items():
         if not keeps(known[key], value):
             raise BadSetting(f"{learner}: {key} must be {rule(known[key])}, not {value!r}")
     return bound
 
 
-def _typed(learner: str, name: str, allowed: Property, value: Any) -> Any:
+def _convert(learner: str, name: str, allowed: Property, value: Any) -> Any:
     wanted = kinds(allowed)
     if isinstance(value, str) and "string" not in wanted:
         value = _read(value)

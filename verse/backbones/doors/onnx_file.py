@@ -289,12 +289,12 @@ def _try(parts: list[bytes], prepare: Preprocess) -> tuple[int, ...]:
         raise BadState("it gives NaN or infinite values for an ordinary image")
     # a square image gives a square map: where the two equal sides stand tells the layout
     if len(found) == 3 and found[0] == found[1] != found[2]:
-        parts.append(_turned())
+        parts.append(_make_transpose())
         return found[2], found[0], found[1]
     return tuple(found)
 
 
-def _turned() -> bytes:
+def _make_transpose() -> bytes:
     """[n, h, w, c] → [n, c, h, w]."""
     nodes = [wire.node("Transpose", ["input"], "output", {"perm": [0, 3, 1, 2]})]
     values = [wire.value(name, "float32", ["n", "a", "b", "c"]) for name in ("input", "output")]

@@ -45,9 +45,7 @@ def ball(v: Variety, h: float) -> Cloud:
         v.colour((0.6, 1)), v.colour(), ("stripes", "bands", "checks", "dots", "zigzag")
     )
     sphere = sweep(profile, h, skin, gloss=v.uniform(0.1, 0.9))
-    return sphere.moved(
-        tilt=v.uniform(0, 3), yaw=v.uniform(0, 6), scale=v.uniform(0.75, 1)
-    ).grounded()
+    return sphere.move(tilt=v.uniform(0, 3), yaw=v.uniform(0, 6), scale=v.uniform(0.75, 1)).ground()
 
 
 def banana(v: Variety, h: float) -> Cloud:
@@ -74,9 +72,9 @@ def banana(v: Variety, h: float) -> Cloud:
     radius = [0.03, 0.03, 0.65 * fat, fat, 1.1 * fat, 1.12 * fat, 1.1 * fat, fat, 0.7 * fat, 0.03]
     one = tube(arc, radius, h, paint, gloss=0.25)
     parts = [
-        one.moved(tilt=1.25, yaw=0.25 * k, to=(0, 0.17 * k, 0)) for k in range(int(v.uniform(1, 3)))
+        one.move(tilt=1.25, yaw=0.25 * k, to=(0, 0.17 * k, 0)) for k in range(int(v.uniform(1, 3)))
     ]
-    return join(parts).grounded()
+    return join(parts).ground()
 
 
 def book(v: Variety, h: float) -> Cloud:
@@ -84,14 +82,14 @@ def book(v: Variety, h: float) -> Cloud:
     cover, ink = v.colour((0.25, 0.8)), v.colour((0.5, 1))
     face = v.pattern(cover, ink, ("label", "zigzag", "bands", "dots", "label"))
     leaves = v.pattern(PAPER, PAPER * 0.55, ("bands",))
-    pages = slab((w * 0.95, d * 0.95, t - 0.04), h, (solid(PAPER), leaves, leaves)).moved(
+    pages = slab((w * 0.95, d * 0.95, t - 0.04), h, (solid(PAPER), leaves, leaves)).move(
         to=(0.01, 0, 0.02)
     )
     lid = slab((w, d, 0.025), h, (face, solid(cover), solid(cover)), gloss=0.4)
     spine = slab((0.025, d, t), h, (solid(cover), solid(cover), v.pattern(cover, ink, ("bands",))))
-    closed = join([lid, lid.moved(to=(0, 0, t - 0.025)), pages, spine.moved(to=(-w / 2, 0, 0))])
+    closed = join([lid, lid.move(to=(0, 0, t - 0.025)), pages, spine.move(to=(-w / 2, 0, 0))])
     if v.uniform(0, 1) < 0.35:  # standing, a little open to the back
-        return closed.moved(yaw=np.pi / 2).moved(tilt=np.pi / 2 - 0.12, scale=1.05).grounded()
+        return closed.move(yaw=np.pi / 2).move(tilt=np.pi / 2 - 0.12, scale=1.05).ground()
     return closed
 
 
@@ -120,7 +118,7 @@ def donut(v: Variety, h: float) -> Cloud:
         half = 0.03 * np.array([np.cos(c), np.sin(c), 0])
         tint = linear(float(v.rng.random()), 0.8, 1.0)
         parts.append(tube([spot - half, spot + half], 0.011, h, solid(tint), across=(0, 0, 1)))
-    return join(parts).moved(scale=1.05)
+    return join(parts).move(scale=1.05)
 
 
 def hammer(v: Variety, h: float) -> Cloud:
@@ -147,18 +145,16 @@ def hammer(v: Variety, h: float) -> Cloud:
         (head, 0.09),
         (0, 0.09),
     ]
-    block = sweep(face, h, solid(steel), gloss=0.9).moved(tilt=-np.pi / 2, to=(long, 0, 0))
+    block = sweep(face, h, solid(steel), gloss=0.9).move(tilt=-np.pi / 2, to=(long, 0, 0))
     if v.uniform(0, 1) < 0.6:  # claw
         side = curve(
             [(long, -0.05, 0), (long, -0.2, 0), (long - 0.06, -0.34, 0), (long - 0.16, -0.42, 0)]
         )
         fork = tube(side, [0.07, 0.06, 0.045, 0.02], h, solid(steel), across=(0, 0, 1), gloss=0.9)
-        rest = fork.moved(to=(0, 0, 0.045)) + fork.moved(to=(0, 0, -0.045))
+        rest = fork.move(to=(0, 0, 0.045)) + fork.move(to=(0, 0, -0.045))
     else:  # mallet or sledge: the same on both sides
-        rest = sweep(face, h, solid(steel), gloss=0.9).moved(tilt=np.pi / 2, to=(long, 0, 0))
-    return (
-        join([handle, block, rest]).moved(to=(-long / 2, 0, 0), scale=(0.95, 1.05, 1.05)).grounded()
-    )
+        rest = sweep(face, h, solid(steel), gloss=0.9).move(tilt=np.pi / 2, to=(long, 0, 0))
+    return join([handle, block, rest]).move(to=(-long / 2, 0, 0), scale=(0.95, 1.05, 1.05)).ground()
 
 
 def lamp(v: Variety, h: float) -> Cloud:
@@ -185,17 +181,17 @@ def lamp(v: Variety, h: float) -> Cloud:
             solid(pole),
             gloss=0.7,
         )
-        return join([foot, post, hood.moved(to=(0, 0, 0.75))])
+        return join([foot, post, hood.move(to=(0, 0, 0.75))])
     bow = curve([(0, 0, 0.05), (-0.22, 0, 0.5), (-0.05, 0, 0.9), (0.25, 0, 0.98), (0.38, 0, 0.85)])
     arm = tube(bow, 0.025, h, solid(pole), gloss=0.7)
     return join(
         [
             foot,
             arm,
-            hood.moved(scale=0.8)
-            .moved(yaw=-np.pi / 2)
-            .moved(tilt=0.25)
-            .moved(yaw=np.pi / 2, to=(0.42, 0, 0.6)),
+            hood.move(scale=0.8)
+            .move(yaw=-np.pi / 2)
+            .move(tilt=0.25)
+            .move(yaw=np.pi / 2, to=(0.42, 0, 0.6)),
         ]
     )
 
@@ -235,7 +231,7 @@ def plant(v: Variety, h: float) -> Cloud:
         leaf = blade(
             rib, [0.01, 0.4 * broad, broad, broad, 0.6 * broad, 0.0], h, vein, across=(0, 1, 0)
         )
-        parts.append(leaf.moved(yaw=a))
+        parts.append(leaf.move(yaw=a))
     return join(parts)
 
 

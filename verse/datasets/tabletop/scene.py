@@ -92,7 +92,7 @@ class Video:
         place, rng = Session.draw(seed, session), np.random.default_rng([*ids, 104])
         thing = CATEGORIES[category](Variety([seed, 105, ids[1]], instance), h)
         spot = rng.uniform(-0.12, 0.12, 2)
-        parts = [thing.moved(yaw=rng.uniform(0, 2 * np.pi), to=(spot[0], spot[1], 0))]
+        parts = [thing.move(yaw=rng.uniform(0, 2 * np.pi), to=(spot[0], spot[1], 0))]
         first = rng.uniform(0, 2 * np.pi)
         for k in range(place.clutter):
             angle, far = (
@@ -100,13 +100,13 @@ class Video:
                 rng.uniform(0.8, 1.25),
             )
             there = (far * np.cos(angle), far * np.sin(angle), 0.0)
-            parts.append(litter(rng, h).moved(yaw=rng.uniform(0, 6), to=there))
+            parts.append(litter(rng, h).move(yaw=rng.uniform(0, 6), to=there))
         video = Video(place, join(parts), ids)
         if rng.random() > place.crowd:
             return video
         towards = unit(video.eye(int(rng.integers(2, 14)))[0]) * rng.uniform(0.75, 0.95)
-        block = litter(rng, h / 1.5).moved(scale=1.5, yaw=rng.uniform(0, 6))
-        return replace(video, cloud=join([*parts, block.moved(to=(towards[0], towards[1], 0))]))
+        block = litter(rng, h / 1.5).move(scale=1.5, yaw=rng.uniform(0, 6))
+        return replace(video, cloud=join([*parts, block.move(to=(towards[0], towards[1], 0))]))
 
     def eye(self, k: int) -> tuple[Array, Array]:
         """Camera position and the point it looks at in frame k, both [3]."""

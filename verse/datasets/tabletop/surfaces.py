@@ -38,7 +38,7 @@ class Cloud:
     def __add__(self, other: Cloud) -> Cloud:
         return join([self, other])
 
-    def moved(
+    def move(
         self,
         *,
         scale: float | tuple[float, float, float] = 1.0,
@@ -56,9 +56,9 @@ class Cloud:
         xyz = (self.xyz * factor) @ turn.T + np.asarray(to, np.float32)
         return Cloud(xyz, normal @ turn.T, self.rgb, self.gloss)
 
-    def grounded(self) -> Cloud:
+    def ground(self) -> Cloud:
         """The same points, resting on z = 0."""
-        return self.moved(to=(0.0, 0.0, -float(self.xyz[:, 2].min())))
+        return self.move(to=(0.0, 0.0, -float(self.xyz[:, 2].min())))
 
 
 def join(parts: Sequence[Cloud]) -> Cloud:

@@ -37,7 +37,7 @@ def bottle(v: Variety, h: float) -> Cloud:
         solid(v.colour()),
         gloss=0.5,
     )
-    return join([body, wrap, cap]).moved(scale=0.95)
+    return join([body, wrap, cap]).move(scale=0.95)
 
 
 def bowl(v: Variety, h: float) -> Cloud:
@@ -122,7 +122,7 @@ def mug(v: Variety, h: float) -> Cloud:
         v.pattern(v.colour((0.4, 1)), v.colour(), ("plain",)),
         gloss=0.7,
     )
-    return join([shell, hollow, surface, grip]).moved(scale=1.1)
+    return join([shell, hollow, surface, grip]).move(scale=1.1)
 
 
 def teapot(v: Variety, h: float) -> Cloud:
@@ -174,4 +174,4 @@ def teapot(v: Variety, h: float) -> Cloud:
         ]
     )
     grip = tube(ear, v.uniform(0.03, 0.045), h, solid(v.choice((glaze, ink, DARK))), gloss=0.6)
-    return join([body, lid, spout, grip]).moved(scale=1.05)
+    return join([body, lid, spout, grip]).move(scale=1.05)

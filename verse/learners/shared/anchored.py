@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.kernels.penalty import pulled, settle
+from verse.kernels.penalty import add_penalty, settle
 from verse.learners.base import Learner
 from verse.learners.shared.trigger import Trigger, When
 from verse.network.plastic import Plastic
@@ -65,7 +65,7 @@ class Anchored(Learner):
         """One step on the loss, whose gradient is g, and the penalty; g is left as it is."""
         theta, anchor, importance = self.theta.data, self.anchor.data, self.importance.data
         if self.penalty == "explicit":
-            g = pulled(g, theta, anchor, importance, self.lam)
+            g = add_penalty(g, theta, anchor, importance, self.lam)
         self.descend(g, self.lr, self.clip)
         if self.penalty == "implicit":
             settle(theta, anchor, importance, self.lam, self.lr)

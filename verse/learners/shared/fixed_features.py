@@ -53,7 +53,7 @@ class FixedFeatures:
     def network(self, weight: Tensor, bias: Tensor) -> Plastic:
         """The linear classifier (weight [classes, d], bias [classes]) of these features."""
         if self.choice == "embedding":
-            return self._start.frozen(weight, bias)
+            return self._start.freeze(weight, bias)
         head = Head(self.d)
         head.weight.data, head.bias.data = weight.clone(), bias.clone()
         head.n = weight.shape[0]

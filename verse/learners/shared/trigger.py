@@ -92,7 +92,7 @@ class Trigger(PerClass):
         self.since, self.previous = other.since, other.previous
 
 
-def task_based(adaptation: str) -> Traits:
+def task_traits(adaptation: str) -> Traits:
     """The row that the methods for known tasks share in the table of assumptions."""
     return Traits(
         kind="batch",
