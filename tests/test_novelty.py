@@ -103,7 +103,7 @@ def test_the_distance_to_the_background_is_that_of_one_gaussian() -> None:
     learner = classifier.learner
     known, z = learner.statistics, torch.stack([draw(0), draw(7)])
     E = learner.features(learner.F.stored(z)).double()
-    inverse = known.inverse.solve(torch.eye(known.d)).double() * known.scale
+    inverse = known.solve(torch.eye(known.d)).double() * known.scale
     means = known.means.double()
     centred = means - means.mean(0)
     total = torch.linalg.inv(inverse) + centred.t() @ centred / len(means)

@@ -149,3 +149,40 @@ def test_what_is_expected_is_what_new_samples_show(n: int) -> None:
     statistics = _taught(E[:n], y[:n])
     own = statistics.distances(E[n:])[torch.arange(500), y[n:]].mean()
     assert statistics._expected * statistics.scale == pytest.approx(float(own), rel=0.25)
+
+
+@pytest.mark.parametrize("d", [12, 300])
+def test_answers_in_between_change_no_bit(d: int) -> None:
+    E, y = _stream(400, d, classes=6)
+    silent, asked = JointStatistics(d, CPU), JointStatistics(d, CPU)
+    for t in range(400):
+        for each in (silent, asked):
+            if int(y[t]) == len(each.counts):
+                each.add_class(len(each.counts) + 1, torch.zeros(0))
+            each.add(E[t], int(y[t]))
+        if t % 3:
+            asked.evidence(E[:2])
+    ours, theirs = silent.state(), asked.state()
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize("d", [12, 100])
+def test_a_block_at_once_is_one_sample_after_another(d: int) -> None:
+    """The plain way: W = M A⁻¹ solved anew in float64 after every sample."""
+    E, y = _stream(333, d, classes=5)
+    statistics = JointStatistics(d, CPU)
+    for t in range(333):
+        if int(y[t]) == len(statistics.counts):
+            statistics.add_class(len(statistics.counts) + 1, torch.zeros(0))
+        statistics.add(E[t], int(y[t]))
+        if t < 5 or t % 7:
+            continue
+        A = statistics.inverse.total() + statistics.inverse.ridge * torch.eye(d).double()
+        M = (statistics.means - statistics.origin).double()
+        W = torch.linalg.solve(A, M.t()).t()
+        assert torch.allclose(
+            statistics.weights.double(), W, rtol=1e-3, atol=1e-4 * float(W.abs().max())
+        )
+        sizes = (M * W).sum(1)
+        assert torch.allclose(statistics.sizes.double(), sizes, rtol=1e-3, atol=1e-4)

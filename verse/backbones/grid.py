@@ -7,6 +7,7 @@ import re
 import torch
 from torch import Tensor, nn
 
+from verse.backbones.outputs import unit_rows
 from verse.types import BadSetting
 
 POSITIONS = 2
@@ -41,8 +42,7 @@ class Scale(nn.Module):
     """
 
     def forward(self, z: Tensor) -> Tensor:
-        rows = nn.functional.normalize(z.flatten(1)) * LENGTH
-        return rows.view(z.shape)
+        return unit_rows(z.flatten(1)).mul_(LENGTH).view(z.shape)
 
 
 class Grid(nn.Sequential):

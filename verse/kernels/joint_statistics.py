@@ -11,7 +11,9 @@ from torch import Tensor
 from verse.kernels.running_inverse import RunningInverse
 from verse.stateful import PerClass
 
-DRIFT = 0.1  # how far ρ may be from what the samples say while solving again costs nothing
+DRIFT = 0.1  # how far ρ may be from what the samples say while solving again costs little
+FIRST, MOST = 512, 512  # of ``RunningInverse``: a factorisation takes as long as 300 samples
+BLOCK = 16  # samples that W takes in at once, so that what is of size d² is read once for them
 
 
 class JointStatistics(PerClass):
@@ -26,9 +28,11 @@ class JointStatistics(PerClass):
     samples, by ε₀ in the long run. ε₀ is no matter of how many samples there are: it is for
     what the samples do not show, as other sides, light or places.
 
-    A sample costs O(d²), an answer that asks only which class is nearest O(d · classes). Σ is
-    (1 − ε) / N times A of ``RunningInverse``, and W = M A⁻¹ follows it row by row; v and ε are
-    those of the last factorisation.
+    Σ is (1 − ε) / N times A of ``RunningInverse``; v and ε are those of the last factorisation,
+    with N as it will be in the middle of the time to the next. W = M A⁻¹ takes in ``BLOCK``
+    samples at once, O(d²) a sample. An answer in between adds those that came since, also O(d²)
+    a sample, and changes nothing: learning and answering in turn has the bits of learning alone.
+    Further answers cost O(d · classes).
 
     Parameters
     ----------
@@ -52,7 +56,9 @@ class JointStatistics(PerClass):
 
     def __init__(self, d: int, device: torch.device, *, shrinkage: float = 0.1) -> None:
         self.d, self.shrinkage = d, shrinkage
-        self.inverse = RunningInverse(d, device)
+        # of few values a matrix is soon cheaper than the samples themselves
+        first = min(FIRST, max(64, 2 * d // 5))
+        self.inverse = RunningInverse(d, device, first=first, most=MOST)
         self.counts = torch.zeros(0, dtype=torch.int64)
         self.samples, self.trace, self.spread = 0, 0.0, 0.0  # N, tr(S), the same around the centre
         # everything is counted from the first sample: what all samples share costs no precision
@@ -61,6 +67,8 @@ class JointStatistics(PerClass):
         # rows for classes to come are there already, so that a new class copies nothing
         self._means = self._weights = torch.zeros(0, d, device=device)
         self._sizes = torch.zeros(0, device=device)
+        self._tail: list[tuple[int, float]] = []  # samples not yet in W: class, how its mean moved
+        self._now: tuple[Tensor, Tensor, Tensor] | None = None  # W, sizes, rows of G with them
 
     @property
     def means(self) -> Tensor:
@@ -70,12 +78,12 @@ class JointStatistics(PerClass):
     @property
     def weights(self) -> Tensor:
         """W = M A⁻¹ [classes, d], of means counted from ``origin``."""
-        return self._weights[: len(self.counts)]
+        return self._with_tail()[0] if self._tail else self._weights[: len(self.counts)]
 
     @property
     def sizes(self) -> Tensor:
         """μ A⁻¹ μ [classes], of means counted from ``origin``."""
-        return self._sizes[: len(self.counts)]
+        return self._with_tail()[1] if self._tail else self._sizes[: len(self.counts)]
 
     @property
     def share(self) -> float:
@@ -91,7 +99,8 @@ class JointStatistics(PerClass):
     def largest(self, e: Tensor, y: int) -> Tensor:
         """What bounds every entry of S once ``e`` [d] is in: finite, or ``add`` must not be
         called."""
-        return (e - self.origin - self._means[y]).square().sum() + self.trace
+        gap = (e - self.origin).sub_(self._means[y])
+        return torch.dot(gap, gap) + self.trace
 
     def add(self, e: Tensor, y: int) -> None:
         """One sample [d] of class ``y``."""
@@ -99,55 +108,86 @@ class JointStatistics(PerClass):
             self.origin = e.clone()
         e = e - self.origin
         N, n, mean = self.samples, int(self.counts[y]), self._means[y]
+        if not n:
+            self._settle()
         off, gap = e - self.centre, e - mean
         self.spread += float(torch.dot(off, off)) * N / (N + 1)
-        self.centre = self.centre + off / (N + 1)
-        mean += gap / (n + 1)
+        self.centre = torch.add(self.centre, off, alpha=1 / (N + 1))
+        mean.add_(gap, alpha=1 / (n + 1))
         self.counts[y] += 1
         self.samples += 1
-        if n:
-            u = gap * (n / (n + 1)) ** 0.5
+        if n:  # S grows by u uᵀ, and the mean moves by u / √(n (n + 1))
+            u = gap.mul_((n / (n + 1)) ** 0.5)
             self.trace += float(torch.dot(u, u))
-            self._follow(u, n, y)
+            self.inverse.keep(u)
+            self._tail.append((y, (n * (n + 1)) ** -0.5))
+            self._now = None
         else:
             self._weights[y] = self.inverse.solve(e)
             self._sizes[y] = torch.dot(self._weights[y], e)
         early = self.inverse.first and abs(self._ridge() / self.inverse.ridge - 1) > DRIFT
         if early or self.inverse.full:
             self._solve()
+        elif len(self._tail) == BLOCK:
+            self._settle()
 
-    def _follow(self, u: Tensor, n: int, y: int) -> None:
-        """W follows A + u uᵀ, and its row y the mean, which has moved by u / √(n (n + 1))."""
-        W, sizes = self.weights, self.sizes
-        along = torch.mv(W, u)
-        g, scale = self.inverse.add(u)
-        W.addr_(along, g, alpha=-scale)
-        sizes.addcmul_(along, along, value=-(scale**2))
-        W[y].add_(g, alpha=scale / (n * (n + 1)) ** 0.5)
-        sizes[y] = torch.dot(W[y], self._means[y])
+    def _with_tail(self) -> tuple[Tensor, Tensor, Tensor]:
+        """W, its sizes and rows of G with the samples that came since the last block."""
+        if self._now is None:
+            K, device = len(self.counts), self._means.device
+            M, W = self._means[:K], self._weights[:K].clone()
+            solved, rows = self.inverse.tail()
+            classes = torch.tensor([y for y, _ in self._tail], device=device)
+            moved = torch.tensor([[by] for _, by in self._tail], device=device)
+            W.index_add_(0, classes, solved * moved)
+            W.addmm_(M @ rows.t(), rows, alpha=-1)
+            self._now = W, (M * W).sum(1), rows
+        return self._now
+
+    def _settle(self) -> None:
+        """The samples since the last block become one."""
+        if self._tail:
+            W, sizes, rows = self._with_tail()
+            self.inverse.settle(rows)
+            self._weights[: len(W)], self._sizes[: len(W)] = W, sizes
+            self._begin_block()
+
+    def _begin_block(self) -> None:
+        self._tail, self._now = [], None
 
     def _solve(self) -> None:
         """W for v and ε of now."""
         if self.inverse.first and not self.inverse.full:
-            self.inverse.set_ridge(self._ridge())
+            self.inverse.set_ridge(self._ridge(ahead=self.samples // 16))
         else:
-            self.inverse.sum_up(self._ridge(), self.samples // 8)
+            room = min(MOST, self.samples // 4)
+            self.inverse.sum_up(self._ridge(ahead=room // 2), room)
         self._multiply()
 
     def _multiply(self) -> None:
+        self._begin_block()
         M, W = self._means[: len(self.counts)], self.weights
         W.copy_(self.inverse.solve(M))
         torch.sum(M * W, 1, out=self.sizes)
+
+    def solve(self, E: Tensor) -> Tensor:
+        """A⁻¹e for each row, with all samples."""
+        found = self.inverse.solve(E)
+        if self._tail:
+            rows = self._with_tail()[2]
+            found -= (E @ rows.t()) @ rows
+        return found
 
     @property
     def _guess(self) -> float:
         """tr(Σ) before any class has a second sample: half of how samples differ at all."""
         return 0.5 * self.spread / max(1, self.samples)
 
-    def _ridge(self) -> float:
+    def _ridge(self, ahead: int = 0) -> float:
         """N v ε / (1 − ε), with two samples' worth of the guess in v. Samples that hardly differ
-        tell nothing of the variance: it is a fiftieth of all that there is at least."""
-        N, freedom = max(1, self.samples), self.samples - len(self.counts)
+        tell nothing of the variance: it is a fiftieth of all that there is at least. ``ahead``
+        samples from now, if they are as those before."""
+        N, freedom = max(1, self.samples + ahead), self.samples - len(self.counts)
         within = max((self.trace + 2 * self._guess) / (freedom + 2), self._guess / 25)
         return N * (within / self.d or 1.0) * self.share / (1 - self.share)
 
@@ -174,6 +214,8 @@ class JointStatistics(PerClass):
     def _expected(self) -> float:
         """m, by A⁻¹ instead of Σ⁻¹."""
         N, K, trace = max(1, self.samples), len(self.counts), self.inverse.trace
+        if self._tail:
+            trace -= float(self._with_tail()[2].square().sum())
         own = max(0.0, self.d - self.inverse.ridge * trace)  # tr(A⁻¹S)
         left_out = own / (1 - min(0.98, own / max(1, N - K)))
         guessed = 2 * self._guess / self.d * trace
@@ -186,7 +228,7 @@ class JointStatistics(PerClass):
         is from everything known.
         """
         E = E - self.origin
-        own = (self.inverse.solve(E) * E).sum(1, keepdim=True)
+        own = (self.solve(E) * E).sum(1, keepdim=True)
         squared = torch.addmm(self.sizes, E, self.weights.t(), alpha=-2).add_(own)
         return squared.clamp_(min=0).mul_(self.scale)
 
@@ -194,7 +236,7 @@ class JointStatistics(PerClass):
         """The same [n] to the mean of all samples; a sample of a class that is not known is often
         as near to it as to the nearest class."""
         gap = E - self.origin - self.centre
-        return (self.inverse.solve(gap) * gap).sum(1).clamp_(min=0).mul_(self.scale)
+        return (self.solve(gap) * gap).sum(1).clamp_(min=0).mul_(self.scale)
 
     @property
     def scale(self) -> float:
@@ -209,7 +251,9 @@ class JointStatistics(PerClass):
             self._means = _longer(self._means, room)
             self._weights = _longer(self._weights, room)
             self._sizes = _longer(self._sizes, room)
-        self._means[classes - 1] = 0  # a class that was dropped or taken back may have been here
+        for rows in (self._means, self._weights, self._sizes):
+            rows[classes - 1] = 0  # a class that was dropped or taken back may have been here
+        self._now = None
         self.counts = torch.cat((self.counts, self.counts.new_zeros(1)))
 
     def drop_class(self, output: int, into: int | None, classes: int) -> int:
@@ -290,7 +334,7 @@ class JointStatistics(PerClass):
         return self.counts
 
     def undo(self, mark: Any) -> None:
-        self.counts = mark
+        self.counts, self._now = mark, None
 
     def follow(self, other: JointStatistics) -> None:
         self.inverse.follow(other.inverse)
@@ -298,13 +342,15 @@ class JointStatistics(PerClass):
         self.samples, self.trace, self.spread = other.samples, other.trace, other.spread
         self._means, self._weights = other._means.clone(), other._weights.clone()
         self._sizes = other._sizes.clone()
+        self._tail, self._now = list(other._tail), other._now
         self.origin, self.centre = other.origin, other.centre  # never written to
 
     def state(self) -> dict[str, Tensor]:
         sums = torch.tensor([self.trace, self.spread], dtype=torch.float64)
         own = {"counts": self.counts, "sums": sums, "origin": self.origin, "centre": self.centre}
-        own |= {"means": self._means[: len(self.counts)]}
-        own |= {"weights": self.weights, "sizes": self.sizes}
+        K = len(self.counts)
+        own |= {"means": self._means[:K], "weights": self._weights[:K], "sizes": self._sizes[:K]}
+        own |= {"tail": torch.tensor(self._tail, dtype=torch.float64).view(-1, 2)}
         return own | {f"inverse.{name}": value for name, value in self.inverse.state().items()}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
@@ -328,6 +374,12 @@ class JointStatistics(PerClass):
         self.inverse.load_state(
             {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
         )
+        self._begin_block()
+        self._tail = [(int(y), by) for y, by in state["tail"].tolist()]
+        if len(self._tail) != self.inverse.pending - self.inverse.settled:
+            raise ValueError("the samples since the last block are not those of the inverse")
+        if any(not 0 <= y < n for y, _ in self._tail):
+            raise ValueError("a sample since the last block is of no class")
 
 
 def _longer(rows: Tensor, room: int) -> Tensor:

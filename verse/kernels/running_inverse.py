@@ -7,6 +7,7 @@ from torch import Tensor
 
 FIRST = 64  # vectors kept as they are before the first matrix is made of them
 FEWEST, MOST = 16, 256  # vectors between two factorisations
+ROOM = 512  # the largest number of pending vectors that a saved state may have room for
 
 
 class RunningInverse:
@@ -16,14 +17,16 @@ class RunningInverse:
 
         A⁻¹ = Λ − GᵀG,   and u adds the row g = A⁻¹u / √(1 + uᵀA⁻¹u) to G
 
-    (J. Sherman, W. Morrison, Annals of Mathematical Statistics 1950). The first ``FIRST`` vectors U
-    need no matrix at all: Λ = I / ρ and G = L⁻¹U / √ρ with L Lᵀ = ρ I + U Uᵀ, and ρ may change with
-    each of them. A factorisation is in float32, which is enough while ρ is not much less than a
-    ten-thousandth of the largest eigenvalue.
+    (J. Sherman, W. Morrison, Annals of Mathematical Statistics 1950). ``add`` does so for one
+    vector. Several at once read Λ only once: ``keep`` them, then ``settle`` the rows of ``tail``,
+    which are L⁻¹U A⁻¹ with L Lᵀ = I + U A⁻¹Uᵀ. The ``first`` vectors need no matrix at all:
+    Λ = I / ρ and G = L⁻¹U / √ρ with L Lᵀ = ρ I + U Uᵀ, and ρ may change with each of them.
+    A factorisation is in float32, which is enough while ρ is not much less than a ten-thousandth
+    of the largest eigenvalue.
 
     Λ follows from S and ρ, which are saved, and from nothing else: a resumed stream has the same
-    bits as one that never stopped. Tensors of size d² are replaced, never written to, so that
-    copies share them.
+    bits as one that never stopped. Tensors of size d² are replaced, never written to, and rows are
+    only appended to U and G, so that copies share them.
 
     Parameters
     ----------
@@ -31,6 +34,10 @@ class RunningInverse:
         Length of a vector.
     device
         Where to compute.
+    first
+        Vectors kept as they are before the first matrix is made of them.
+    most
+        The most vectors between two factorisations.
 
     >>> A = RunningInverse(2, torch.device("cpu"))
     >>> A.keep(torch.tensor([3.0, 0.0]))
@@ -39,16 +46,20 @@ class RunningInverse:
     [0.1, 1.0]
     """
 
-    def __init__(self, d: int, device: torch.device) -> None:
-        self.d, self.device = d, device
-        self._begin(torch.zeros(0, d, device=device), 1.0, FIRST)
+    def __init__(
+        self, d: int, device: torch.device, *, first: int = FIRST, most: int = MOST
+    ) -> None:
+        self.d, self.device, self.most = d, device, most
+        self._begin(torch.zeros(0, d, device=device), 1.0, first)
 
     def _begin(self, scatter: Tensor, ridge: float, room: int) -> None:
         self.scatter, self.ridge = scatter, ridge  # S without the pending vectors; ρ
         self.vectors = torch.zeros(room, self.d, device=self.device)  # U, not yet in S
         self.rows = torch.zeros(room, self.d, device=self.device)  # G
-        self.pending, self._rows_squared = 0, 0.0  # how many there are; Σ |g|²
+        self.pending = self.settled = 0  # how many are in U, and in G
+        self._rows_squared = 0.0  # Σ |g|²
         self._base: tuple[Tensor, float] | None = None
+        self._shared = False  # are U and G those of another one?
 
     @property
     def first(self) -> bool:
@@ -61,18 +72,23 @@ class RunningInverse:
         return self.pending == len(self.vectors)
 
     def keep(self, u: Tensor) -> None:
-        """S ← S + u uᵀ while there is no matrix; ``set_ridge`` must follow."""
+        """S ← S + u uᵀ; A⁻¹ stays that of before until ``settle``, ``set_ridge`` or ``sum_up``."""
+        if self._shared:
+            self.vectors, self.rows = self.vectors.clone(), self.rows.clone()
+            self._shared = False
         self.vectors[self.pending] = u
         self.pending += 1
 
     def set_ridge(self, ridge: float) -> None:
         """Another ρ, while there is no matrix."""
-        U = self.vectors[: self.pending].double()
-        gram = U @ U.t()
+        U, self.rows = self.vectors[: self.pending], torch.zeros_like(self.rows)
+        gram = (U @ U.t()).double()
         gram.diagonal().add_(ridge)
-        G = torch.linalg.solve_triangular(torch.linalg.cholesky(gram), U, upper=False)
-        self.rows[: self.pending] = G / ridge**0.5
-        self.ridge, self._rows_squared = ridge, float(G.square().sum()) / ridge
+        L = torch.linalg.cholesky(gram).mul_(ridge**0.5).float()
+        G = torch.linalg.solve_triangular(L, U, upper=False)
+        self.rows[: self.pending] = G
+        self.ridge, self._rows_squared = ridge, float(torch.linalg.vector_norm(G)) ** 2
+        self.settled = self.pending
 
     def add(self, u: Tensor) -> tuple[Tensor, float]:
         """S ← S + u uᵀ; returns (the new row of G, 1 / √(1 + uᵀA⁻¹u))."""
@@ -81,23 +97,43 @@ class RunningInverse:
         self.keep(u)
         g = torch.mul(g, scale, out=self.rows[self.pending - 1])
         self._rows_squared += float(torch.dot(g, g))
+        self.settled = self.pending
         return g, scale
+
+    def tail(self) -> tuple[Tensor, Tensor]:
+        """(U A⁻¹, the rows of G) for the vectors U kept since the last ``settle``. Changes nothing:
+        the same vectors have the same rows whenever and however often they are asked for."""
+        U = self.vectors[self.settled : self.pending]
+        solved = self.solve(U)
+        inner = (U @ solved.t()).double()
+        inner.diagonal().add_(1)
+        L = torch.linalg.cholesky(inner).float()
+        return solved, torch.linalg.solve_triangular(L, solved, upper=False)
+
+    def settle(self, rows: Tensor) -> None:
+        """A⁻¹ with all vectors; ``rows`` are those of ``tail``."""
+        self.rows[self.settled : self.pending] = rows
+        self._rows_squared += float(rows.square().sum())
+        self.settled = self.pending
 
     def shrink(self, share: float) -> None:
         """S ← share · S; ``set_ridge`` or ``sum_up`` must follow."""
         self.scatter = self.scatter * share
-        self.vectors *= share**0.5
+        self.vectors = self.vectors * share**0.5
 
     def sum_up(self, ridge: float, room: int) -> None:
         """The pending vectors become part of S, with another ρ; ``room`` is for the next ones."""
         U = self.vectors[: self.pending]
         S = U.t() @ U if self.first else torch.addmm(self.scatter, U.t(), U)
-        self._begin(S, ridge, min(MOST, max(FEWEST, room)))
+        self._begin(S, ridge, self._fitting(room))
 
     def absorb(self, other: RunningInverse, further: Tensor, ridge: float, room: int) -> None:
         """S ← S + that of another one + Σ u uᵀ of further vectors [n, d], with another ρ."""
         S = self.total() + other.total() + further.double().t() @ further.double()
-        self._begin(S.float(), ridge, min(MOST, max(FEWEST, room)))
+        self._begin(S.float(), ridge, self._fitting(room))
+
+    def _fitting(self, room: int) -> int:
+        return min(self.most, max(FEWEST, room))
 
     def total(self) -> Tensor:
         """S [d, d] with the pending vectors, in float64."""
@@ -115,9 +151,9 @@ class RunningInverse:
 
     def solve(self, E: Tensor) -> Tensor:
         """A⁻¹e for each row of [n, d], or of one [d]."""
-        G = self.rows[: self.pending]
+        G = self.rows[: self.settled]
         found = E / self.ridge if self.first else E @ self._factorise()[0]
-        return found - (E @ G.t()) @ G if self.pending else found
+        return found - (E @ G.t()) @ G if self.settled else found
 
     @property
     def trace(self) -> float:
@@ -129,22 +165,21 @@ class RunningInverse:
         """Become another one; what is large is shared."""
         self.scatter, self.ridge, self._base = other.scatter, other.ridge, other._base
         self._rows_squared = other._rows_squared
-        self.vectors, self.rows = other.vectors.clone(), other.rows.clone()
-        self.pending = other.pending
+        self.vectors, self.rows, self._shared = other.vectors, other.rows, True
+        self.pending, self.settled = other.pending, other.settled
 
     def state(self) -> dict[str, Tensor]:
-        n = self.pending
         return {
             "scatter": self.scatter,
             "numbers": torch.tensor([self.ridge, self._rows_squared], dtype=torch.float64),
             "room": torch.tensor(len(self.vectors)),
-            "vectors": self.vectors[:n],
-            "rows": self.rows[:n],
+            "vectors": self.vectors[: self.pending],
+            "rows": self.rows[: self.settled],
         }
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         shapes = ((0, self.d), (self.d, self.d))  # before and after the first factorisation
-        if not 0 < int(state["room"]) <= MOST or state["scatter"].shape not in shapes:
+        if not 0 < int(state["room"]) <= ROOM or state["scatter"].shape not in shapes:
             raise ValueError("the running inverse is damaged")
         scatter = state["scatter"].to(self.device).clone()
         ridge, squared = state["numbers"].tolist()
@@ -152,5 +187,8 @@ class RunningInverse:
             raise ValueError("the running inverse has no ridge")
         self._begin(scatter, ridge, int(state["room"]))
         self._rows_squared = squared
-        n = self.pending = len(state["vectors"])
-        self.vectors[:n], self.rows[:n] = state["vectors"], state["rows"]
+        n, m = len(state["vectors"]), len(state["rows"])
+        if m > n:
+            raise ValueError("the running inverse has rows of vectors that it does not have")
+        self.pending, self.settled = n, m
+        self.vectors[:n], self.rows[:m] = state["vectors"], state["rows"]

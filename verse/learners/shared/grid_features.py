@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from verse.backbones.outputs import Positions, UnitLength
+from verse.backbones.outputs import Positions, UnitLength, unit_rows
 
 # all of it; above − below; left − right; one diagonal − the other
 _SIGNS = ((1, 1, 1, 1), (1, 1, -1, -1), (1, -1, 1, -1), (1, -1, -1, 1))
@@ -46,18 +46,23 @@ class GridFeatures:
         self.maps = len(z_shape) == 3 and min(z_shape[1:]) >= 2
         self.module: nn.Module = nn.Flatten()
         self.d = int(torch.Size(z_shape).numel())
+        self._mix: Tensor | None = None  # of what is a grid already: ``module`` by two operations
         if self.maps:
             channels, high, wide = z_shape
             pool: nn.Module = nn.Identity()  # a grid already
             if max(high, wide) > 2:
                 pool = nn.AvgPool2d((-(-high // 2), -(-wide // 2)), (high // 2, wide // 2))
             mix = torch.tensor(_SIGNS) / 2 * torch.tensor([[1.0], [s], [s], [s]])
-            positions = Positions(mix if device is None else mix.to(device))
+            mix = mix if device is None else mix.to(device)
+            positions = Positions(mix)
+            self._mix = mix.t() if isinstance(pool, nn.Identity) else None
             self.module = nn.Sequential(pool, nn.Flatten(), UnitLength(), positions)
             self.d = 4 * channels
 
     def __call__(self, z: Tensor) -> Tensor:
         """[n, d]."""
+        if self._mix is not None and not self._channels_last:
+            return (unit_rows(z.flatten(1)).view(len(z), -1, 4) @ self._mix).flatten(1)
         swapped = self._channels_last and z.dim() == 4
         e: Tensor = self.module(z.permute(0, 3, 1, 2) if swapped else z)
         return e
