@@ -26,7 +26,7 @@ def block(found: PaperResults) -> str:
     judged = verdicts.counts(verdicts.of_paper(found), verdicts.OF_PAPER)
     return (
         f"![Mean accuracy of the best methods on each data set]({FIGURE})\n\n"
-        f"Over {len(cells)} combinations of data set and ordering the best mean places have "
-        f"{best[0]}, {best[1]} and {best[2]}. {judged} {newer}"
-        "[All results](docs/results/index.md) have every method, interval and command.\n"
+        f"On average over {len(cells)} combinations of data set and ordering (cells), {best[0]}, "
+        f"{best[1]} and {best[2]} rank highest. {judged} {newer}"
+        "See [all results](docs/results/index.md) for every method and its confidence interval.\n"
     )

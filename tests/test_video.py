@@ -297,7 +297,7 @@ def test_a_camera_from_the_shell(taught: Path, tmp_path: Path, monkeypatch) -> N
     code, _, err = run("predict", taught, "camera:0", "--json")
     assert code == 2 and "--seconds" in err
     code, _, err = run("teach", tmp_path / "d", "camera:0", "--seconds", "1")
-    assert code == 2 and "Give a --label" in err
+    assert code == 2 and "give --label or --ranges" in err
     code, out, _ = run(
         "teach", tmp_path / "d", "camera:0", "--label", "red", "--seconds", "1", "--json"
     )

@@ -77,7 +77,7 @@ def test_a_failing_run_is_reported_at_the_end_and_the_rest_goes_on() -> None:
     text = HEAD + 'offline = false\nlearners = ["verse_toy_faults.Failing", "verse", "ncm"]\n'
     first = call(recipe(text), "--jobs", "1")
     assert first.exit_code == 1
-    assert "3 runs: 0 were finished before, 2 done now, 1 failed" in first.stdout
+    assert "3 runs: 0 already finished, 2 finished now, 1 failed" in first.stdout
     assert "RuntimeError: the tenth sample was too much" in first.stderr
     assert "[2/3]" in first.stderr and " left" in first.stderr
     assert len(Store(Path("results")).ids()) == 2
@@ -95,7 +95,7 @@ def test_what_there_is_to_do() -> None:
         ["verse_toy.load", "verse", "6", "6"],
         ["verse_toy.load", "ncm", "6", "6"],
     ]
-    assert "nobody knows how long" in shown
+    assert "time unknown" in shown
     assert not Path("results").exists()  # looking leaves nothing behind
     some = call("recipe.toml", "--dry-run", "--only", "order=iid", "--only", "seed=0,2", "--json")
     assert json.loads(some.stdout)["missing"] == 4

@@ -61,7 +61,7 @@ def test_doctor_names_the_wrong_label(taught: Path) -> None:
 def test_doctor_of_an_empty_classifier(tmp_path: Path) -> None:
     verse.open(tmp_path / "model", weights="random").close()
     result = run("doctor", tmp_path / "model")
-    assert (result.exit_code, "Nothing to look at" in result.stdout) == (0, True)
+    assert (result.exit_code, "Nothing to check" in result.stdout) == (0, True)
 
 
 def test_test_counts_and_draws(taught: Path, pictures: Path, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_command_runs(group: LazyGroup) -> None:
         ("bad", 2, "no learner of that name; see verse list learners"),
         ("nofile", 2, "/no/such/file: No such file or directory"),
         ("noextra", 2, "pip install 'verse-stream[serve]'"),
-        ("stopped", 130, "everything so far is kept"),
+        ("stopped", 130, "Everything so far is saved"),
         ("finne", 2, "did you mean 'fine'?"),
         ("zzz", 2, "there are: fine"),
     ],

@@ -77,9 +77,9 @@ def test_changed_data_are_not_taken_for_a_finished_run(tmp_path: Path) -> None:
     first = call(*run)
     assert first.exit_code == 0
     again = call(*run)
-    assert "finished before; --fresh runs it again" in again.stderr
+    assert "already finished; use --fresh to run it again" in again.stderr
     assert again.stdout == first.stdout
-    assert "finished before" not in call(*run, "--fresh").stderr
+    assert "already finished" not in call(*run, "--fresh").stderr
     images(tmp_path / "photos" / "more", classes=1)
     (tmp_path / "photos" / "more" / "class0").rename(tmp_path / "photos" / "class3")
     (tmp_path / "photos" / "more").rmdir()
@@ -93,7 +93,7 @@ def test_changed_data_are_not_taken_for_a_finished_run(tmp_path: Path) -> None:
 def test_people_see_the_curve_and_the_summary(tmp_path: Path) -> None:
     result = call(*TOY, "--order", "iid", "--steps", "4", "--fps", "20", "--step-seconds", "0.12")
     assert result.exit_code == 0
-    for text in ("α_t", "Offline", "μ_all", "Ω_all", "kept in runs", "34.4% of the frames"):
+    for text in ("α_t", "Offline", "μ_all", "Ω_all", "saved in runs", "34.4% of the frames"):
         assert text in result.stdout
     (kept,) = Store(tmp_path / "runs").results()
     assert kept.run.order == "iid"

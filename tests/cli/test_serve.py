@@ -42,7 +42,7 @@ def test_certificate_and_key_belong_together(tmp_path: Path, only: str) -> None:
     file = tmp_path / "file"
     file.touch()
     result = serve(str(tmp_path / "d"), only, str(file))
-    assert result.exit_code == 2 and "belong together" in result.stderr
+    assert result.exit_code == 2 and "give both --tls-cert and --tls-key" in result.stderr
 
 
 def test_an_unknown_learner_is_named_and_nothing_is_left_behind(tmp_path) -> None:

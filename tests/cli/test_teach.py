@@ -51,7 +51,7 @@ def test_teach_resume_predict(folder, tmp_path) -> None:
 
     Image.new("RGB", (32, 32), (190, 40, 40)).save(folder / "red" / "new.png")
     code, out, _ = call("teach", directory, folder, "--threads", 1)  # only what is new
-    assert code == 0 and "1 image learned, 12 known before, 1 unreadable" in out
+    assert code == 0 and "1 image learned, 12 already known, 1 unreadable" in out
 
     asked = [folder / "red" / "new.png", folder / "blue" / "1.png"]
     code, out, _ = call("predict", directory, *asked, "--threads", 1, "--json")
@@ -68,10 +68,10 @@ def test_teach_resume_predict(folder, tmp_path) -> None:
     assert code == 0 and len(json.loads(out)) == 8
     (folder / "red" / "broken.jpg").unlink()
     code, out, _ = call("predict", directory, folder)
-    assert code == 0 and "13 of 13 right by their folders' names, 100.0%" in out
+    assert code == 0 and "13 of 13 correct according to the folder names, 100.0%" in out
     (folder / "blue" / "1.png").rename(folder / "red" / "1-blue.png")
     code, out, _ = call("predict", directory, folder)
-    assert "12 of 13 right" in out and "red taken for blue: 1" in out
+    assert "12 of 13 correct" in out and "red mistaken for blue: 1" in out
     (tmp_path / "none").mkdir()
     code, _, err = call("predict", directory, tmp_path / "none")
     assert code == 2 and "has no images" in err
@@ -84,8 +84,8 @@ def test_what_was_taken_back_is_taught_when_asked(folder, tmp_path) -> None:
         classifier.undo()
         classifier.forget("blue")
     code, out, _ = call("teach", directory, folder, "--threads", 1)
-    assert code == 0 and "0 images learned, 5 known before" in out
-    assert "7 images undone or forgotten since: --again teaches them once more" in out
+    assert code == 0 and "0 images learned, 5 already known" in out
+    assert "7 images skipped because you have undone or forgotten them" in out
     for learned, known in ((7, 5), (0, 12)):  # asked twice, taught once more
         _, out, _ = call("teach", directory, folder, "--again", "--threads", 1, "--json")
         document = json.loads(out)
@@ -97,11 +97,11 @@ def test_forget(folder, tmp_path) -> None:
     directory, never = tmp_path / "taught", tmp_path / "never"
     call("teach", directory, folder, "--keep", "features", "--threads", 1)
     for wrong, told in (
-        ((), "say what to forget"),
-        (("--label", "red", "--seq", 1), "say what to forget"),
+        ((), "give either --label"),
+        (("--label", "red", "--seq", 1), "give either --label"),
         (("--seq", 99), "cannot be forgotten exactly"),
         (("--label", "green"), "no class"),
-        (("--seq", 1, "--retire"), "takes a --label"),
+        (("--seq", 1, "--retire"), "--retire needs a --label"),
     ):
         code, _, err = call("forget", directory, *wrong)
         assert code == 2 and told in err
@@ -149,9 +149,9 @@ def test_an_interrupted_lesson_goes_on(folder, tmp_path, monkeypatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(verse.durable.DurableClassifier, "learn_one", stop)
         code, _, err = call("teach", parts, folder, "--threads", 1)
-    assert code == 130 and "everything so far is kept" in err
+    assert code == 130 and "Everything so far is saved" in err
     code, out, _ = call("teach", parts, folder, "--threads", 1)
-    assert code == 0 and "8 images learned, 4 known before" in out
+    assert code == 0 and "8 images learned, 4 already known" in out
     with verse.open(whole, readonly=True) as a, verse.open(parts, readonly=True) as b:
         left, right = a.learner.state(), b.learner.state()
         assert all((left[k] == right[k]).all() for k in left)
@@ -162,4 +162,4 @@ def test_what_cannot_be_done_is_told(folder, tmp_path) -> None:
     assert code == 2 and "no classifier" in err
     (tmp_path / "empty" / "a").mkdir(parents=True)
     code, _, err = call("teach", tmp_path / "d", tmp_path / "empty")
-    assert code == 2 and "one folder per class" in err
+    assert code == 2 and "one subfolder of images per class" in err

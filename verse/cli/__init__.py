@@ -14,27 +14,27 @@ from verse import __version__
 from verse.cli.lazy import LazyGroup
 
 COMMANDS = {
-    "run": "Stream a data set through one learner, once, and measure it.",
-    "compare": "Run a grid of learners, orderings, data sets and seeds that RECIPE names.",
-    "report": "Make tables, figures and a page from finished runs.",
+    "run": "Train one learner on a stream and measure its accuracy.",
+    "compare": "Run all experiments of a recipe: learners, orderings, data sets and seeds.",
+    "report": "Make tables, figures and a web page from finished runs.",
     "results": "Check, repair, convert and join folders of finished runs.",
-    "serve": "Serve a durable classifier and its page.",
-    "teach": "Teach a durable classifier from a folder of images or a video.",
-    "predict": "Ask a durable classifier about images, folders and videos.",
-    "classes": "Show what a durable classifier knows.",
-    "doctor": "Tell what was taught badly: weak classes, confusions, wrong labels.",
-    "test": "Test a durable classifier on a folder of images with known classes.",
-    "watch": "Watch a camera and report what appears, changes, goes or is unknown.",
-    "forget": "Make a durable classifier forget a class or samples, exactly.",
-    "export": "Write a durable classifier to one ONNX file, or to one to go on teaching from.",
-    "import": "Begin a new directory with what a teachable file knows.",
-    "merge": "Make one classifier of two with the same backbone and learner.",
-    "backup": "Copy a durable classifier to one file.",
-    "restore": "Put a backup into a new directory.",
-    "salvage": "Go on from the newest sound checkpoint of a classifier whose journal is lost.",
-    "info": "Show versions, devices, caches and engines, for bug reports.",
-    "list": "List the learners, data sets, backbones and memories there are.",
-    "bench": "Measure speed: frames a second, megabytes, and ratios to plain code and the machine.",
+    "serve": "Serve a classifier over HTTP, with a web page to teach it.",
+    "teach": "Teach a classifier from a folder of images or a video.",
+    "predict": "Classify images, folders and videos.",
+    "classes": "Show the classes of a classifier.",
+    "doctor": "Find weak classes, confused classes and wrong labels.",
+    "test": "Measure a classifier's accuracy on a folder of labelled images.",
+    "watch": "Watch a camera and report what appears, changes or disappears.",
+    "forget": "Remove a class or single samples from a classifier, exactly.",
+    "export": "Export a classifier as an ONNX file or as a file that can be taught further.",
+    "import": "Create a classifier from a file written by verse export --teachable.",
+    "merge": "Merge two classifiers with the same backbone and learner.",
+    "backup": "Copy a classifier to a single backup file.",
+    "restore": "Restore a backup into a new directory.",
+    "salvage": "Recover a classifier whose journal is lost from its newest valid checkpoint.",
+    "info": "Show versions, devices and caches, for bug reports.",
+    "list": "List the available learners, data sets, backbones and memories.",
+    "bench": "Measure the speed and the memory use on this machine.",
 }
 
 
@@ -48,6 +48,7 @@ COMMANDS = {
 def main() -> None:
     """Teach a vision model new classes from a live stream, one frame at a time.
 
-    Exit codes: 0 done; 2 bad input, with a message that says what to do; 130 interrupted, with
-    everything so far kept. Set VERSE_DEBUG=1 to see the traceback behind a message.
+    Exit codes: 0 success; 1 some runs of verse compare failed; 2 invalid input, with a message
+    that says what to do; 130 interrupted, and everything learned so far is saved. Set
+    VERSE_DEBUG=1 to see the traceback of an error.
     """

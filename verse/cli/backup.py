@@ -14,9 +14,9 @@ from verse.cli.output import json_option, print_json
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @json_option
 def command(directory: Path, file: Path, as_json: bool) -> None:
-    """Copy a durable classifier to one file.
+    """Copy a classifier to a single backup file.
 
-    Safe while it is being served or taught; verse restore brings it back.
+    You can use the command while the classifier is served or taught. See verse restore.
     """
     from verse.durable import backup
 

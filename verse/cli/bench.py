@@ -19,21 +19,25 @@ CASES = ("default", "efficientnet-lite0", "resnet18", "light")
 
 @click.command()
 @click.option("--part", "parts", multiple=True, type=click.Choice(PARTS),
-              help="Only this; may be given again. [default: all]")  # fmt: skip
+              help="Part to measure; can be repeated. [default: all]")  # fmt: skip
 @click.option("--backbone", "names", multiple=True, type=click.Choice(CASES),
-              help="Only this: default is the compact split, efficientnet-lite0 that at head, "
-              "resnet18 the paper's, light features alone; may be given again. [default: all]"
+              help="Network to measure: default (EfficientNet-Lite0 split at grid), "
+              "efficientnet-lite0 (split at head), resnet18 (split as in the paper) or light "
+              "(features without a network); can be repeated. [default: all]"
               )  # fmt: skip
-@click.option("--rounds", default=15, show_default=True, help="Turns of every contestant.")
+@click.option("--rounds", default=15, show_default=True,
+              help="Number of repetitions.")  # fmt: skip
 @click.option("--steps", default=5_000, show_default=True,
-              help="Length of the stream that goes on (docs/performance.md: 1000000).")  # fmt: skip
-@click.option("--threads", default=0, help="Of torch and of G. [default: as torch decides]")
+              help="Length of the stream that checks for growing memory. docs/performance.md used "
+              "1000000.")  # fmt: skip
+@click.option("--threads", default=0, help="Number of threads. [default: as PyTorch decides]")
 @click.option("--precision", default="auto", show_default=True,
-              help="Of F: auto, float32, bfloat16.")  # fmt: skip
+              help="Precision of the learning part: auto, float32 or bfloat16.")  # fmt: skip
 @click.option("--device", type=click.Choice(DEVICES), default="cpu", show_default=True,
-              help="Another than cpu: only G and the step there, against the CPU.")  # fmt: skip
+              help="A device other than cpu is compared with the CPU.")  # fmt: skip
 @click.option("--rivals/--no-rivals", default=False, show_default=True,
-              help="Also Avalanche and River, each in an environment made for it.")  # fmt: skip
+              help="Also measure Avalanche and river, each in its own new environment."
+              )  # fmt: skip
 @json_option
 def command(
     parts: tuple[str, ...],
@@ -46,10 +50,10 @@ def command(
     rivals: bool,
     as_json: bool,
 ) -> None:
-    """Measure speed: frames a second, megabytes, and ratios to plain code and the machine.
+    """Measure the speed and the memory use on this machine.
 
-    A and B take turns within one run, so that what else the machine does meets both. Weights are
-    random ones of the right shape: nothing is downloaded (the rivals are, from PyPI, on request).
+    The contestants take turns, so that other work on the machine slows all of them. The networks
+    have random weights, so nothing is downloaded, except the packages for --rivals.
     """
     for option, value, least in (("--rounds", rounds, 2), ("--steps", steps, 100)):
         if value < least:

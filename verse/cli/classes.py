@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from verse.cli.directory import open_directory
+from verse.cli.directory import open_directory, weights_option
 from verse.cli.output import json_option, plural, print_json, print_table, result_only
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--weights", help="A file of pretrained weights, if it has moved.")
+@weights_option
 @json_option
 def command(directory: Path, weights: str | None, as_json: bool) -> None:
-    """Show what a durable classifier knows.
+    """Show the classes of a classifier.
 
-    Its classes, how many images of each were taught and how many are remembered. It may be served
-    or taught at the same time.
+    For each class: how many images you taught, and how many samples are in the memory. You can use
+    the command while the classifier is served or taught.
     """
     with result_only(as_json):
         options = {"weights": weights} if weights else {}

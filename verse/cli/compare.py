@@ -27,31 +27,31 @@ if TYPE_CHECKING:
     "--jobs",
     type=click.IntRange(1),
     default=None,
-    help="Runs at the same time, one thread each. [default: one per processor]",
+    help="Number of parallel runs, one thread each. [default: number of processors]",
 )
 @click.option(
     "--engine",
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="Processes on this machine, or a Ray cluster.",
+    help="Where to run: processes on this machine, or a Ray cluster.",
 )
-@click.option("--address", help="An existing Ray cluster, as ray.init takes it.")
+@click.option("--address", help="Address of an existing Ray cluster, as for ray.init.")
 @click.option(
     "--results",
     type=click.Path(path_type=Path),
     default=Path("results"),
     show_default=True,
-    help="The folder of finished runs.",
+    help="Folder for the results.",
 )
 @click.option(
     "--only",
     multiple=True,
     metavar="FIELD=VALUE[,VALUE]",
-    help="Only runs with this learner, order, seed, dataset …; may be given again.",
+    help="Only runs with this learner, order, seed, dataset …; can be repeated.",
 )
-@click.option("--root", help="The folder that holds the data sets.")
-@click.option("--dry-run", is_flag=True, help="Say what there is to do and do nothing.")
+@click.option("--root", help="Folder that contains the data sets.")
+@click.option("--dry-run", is_flag=True, help="Show what would run, and stop.")
 @json_option
 def command(
     recipes: tuple[Path, ...],
@@ -64,12 +64,12 @@ def command(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Run a grid of learners, orderings, data sets and seeds that RECIPE names.
+    """Run all experiments of a recipe: learners, orderings, data sets and seeds.
 
-    A finished run is one line in the folder of results; the same command again does only what is
-    missing, and a run that was in flight goes on from its checkpoint. Several such commands may
-    fill one folder at the same time, also from several machines: each run is done by one of them.
-    A run that fails is reported at the end, and the exit code is then 1.
+    RECIPE is a TOML file. Each finished run is one line in the folder of results. If you start the
+    same command again, it skips finished runs and resumes interrupted ones. Several commands, also
+    on several machines, can share one folder of results; each run is then done once. Runs that fail
+    are listed at the end, and the exit code is 1.
     """
     with result_only(as_json):
         from verse.cli.grid_live import GridLive
@@ -82,7 +82,7 @@ def command(
         runs = list({run.id: run for each in grids for run in each.runs}.values())
         runs = filter_runs(runs, only)
         if address is not None and engine != "ray":
-            raise BadSetting("--address belongs to --engine ray")
+            raise BadSetting("--address needs --engine ray")
         # On other machines the checkpoint's folder may not exist: Ray workers have their own.
         tasks = grid.plan(runs, store, partials=engine == "local" and not dry_run)
         missing = [task for task in tasks if task.kind == "run"]
@@ -137,11 +137,11 @@ def filter_runs(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
     for text in only:
         field, equals, values = text.partition("=")
         if not equals or (kept and field not in kept[0].document()):
-            raise BadSetting(f"--only {text!r}: write a field of a run and its values, order=iid")
+            raise BadSetting(f"--only {text!r}: write FIELD=VALUE, for example order=iid")
         wanted = {value.strip() for value in values.split(",")}
         kept = [run for run in kept if list_forms(run, field) & wanted]
     if not kept:
-        raise BadSetting("no run of the recipe passes all filters (--only)")
+        raise BadSetting("no run of the recipe matches all --only filters")
     return kept
 
 
@@ -201,17 +201,17 @@ def describe(summary: dict[str, Any], notes: Sequence[str], dry_run: bool) -> No
             print_table([row for row in summary["to_do"] if row["to do"]])
             known = summary["hours"]
             click.echo(
-                "no run like these is finished, so nobody knows how long they take"
+                "time unknown: no similar run is finished yet"
                 if known is None
-                else f"about {words(known * 3600)} by what finished runs took"
+                else f"about {words(known * 3600)}, estimated from finished runs"
             )
         for problem in summary["data_missing"]:
             click.echo(f"Warning: the data is missing: {problem}", err=True)
         return
     click.echo(
-        f"{summary['runs']} runs: {summary['finished_before']} were finished before, "
-        f"{len(summary['done'])} done now, {len(summary['failed'])} failed; "
+        f"{summary['runs']} runs: {summary['finished_before']} already finished, "
+        f"{len(summary['done'])} finished now, {len(summary['failed'])} failed; "
         f"results in {summary['results']}"
     )
     if summary["failed"]:
-        click.echo("the same command tries the missing runs again", err=True)
+        click.echo("run the same command again to retry the missing runs", err=True)

@@ -26,7 +26,7 @@ def teach_right_label(classifier: Any, row: dict[str, Any]) -> str | None:
         said = f"{answer}, {row['confidence']:.1%}"
     click.echo(f"{row['image']}: {said}", err=True)
     label = click.prompt(
-        "  what is it? (Enter: the same, -: teach nothing)",
+        "  correct label? (Enter: as predicted; -: skip)",
         default="-" if answer is None else str(answer),
         show_default=False,
         err=True,

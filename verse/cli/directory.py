@@ -28,25 +28,36 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 device_option = click.option(
     "--device", type=click.Choice(DEVICES), default="cpu", show_default=True,
-    help="Where the networks compute; auto: an accelerator if there is one.",
+    help="Device of the networks; auto uses a GPU if there is one.",
 )  # fmt: skip
+
+
+threads_option = click.option(
+    "--threads", type=click.IntRange(1), help="Number of threads. [default: half the cores]"
+)
+weights_option = click.option(
+    "--weights", help="File with the pretrained weights, if it has moved."
+)
 
 
 def begin_options(command: Decorated) -> Decorated:
     """Add the options that say what a new directory holds; they are kept with it."""
     options = (
-        click.option("--learner", help="The method of a new directory; see verse list learners. "
-                     f"[default: {DEFAULT_LEARNER}]"),
-        click.option("--backbone", help="Its network; see verse list backbones. "
-                     f"[default: {DEFAULT_BACKBONE}]"),
-        click.option("--at", help="Where its network is cut: grid, grid1, grid3 or a layer. "
-                     "[default: grid]"),
-        click.option("--weights", help="A file of its weights. [default: the published ones]"),
-        click.option("--capacity", help="Its memory: 3MB, 20 per class, or a number of samples. "
-                     f"[default: {DEFAULT_CAPACITY}]"),
-        click.option("--seed", type=click.IntRange(0), help="Its random seed. [default: 0]"),
-        click.option("--keep", type=click.Choice(["none", "features"]), help="Keep the features of "
-                     "older samples, too, so that verse forget reaches them. [default: none]"),
+        click.option("--learner", help="New classifier: its learning method; see verse list "
+                     f"learners. [default: {DEFAULT_LEARNER}]"),
+        click.option("--backbone", help="New classifier: its pretrained network; see verse list "
+                     f"backbones. [default: {DEFAULT_BACKBONE}]"),
+        click.option("--at", help="New classifier: where the network is split into its frozen and "
+                     "its learning part: grid, grid1, grid3 or a layer. [default: grid]"),
+        click.option("--weights", help="File with the pretrained weights. [default: those that "
+                     "come with the backbone]"),
+        click.option("--capacity", help="New classifier: size of its memory: 3MB, 20 per class, or "
+                     f"a number of samples. [default: {DEFAULT_CAPACITY}]"),
+        click.option("--seed", type=click.IntRange(0),
+                     help="New classifier: its random seed. [default: 0]"),
+        click.option("--keep", type=click.Choice(["none", "features"]), help="New classifier: keep "
+                     "the features of all samples, so that verse forget can remove any of them. "
+                     "[default: none]"),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -64,7 +75,7 @@ def refuse_locked(directory: Path) -> None:
     except filelock.Timeout:
         raise BadSetting(
             f"{directory} is open for writing in another process (verse serve, verse teach or "
-            "Python): stop that first; verse predict and verse classes work meanwhile"
+            "Python): stop that process first; verse predict and verse classes work meanwhile"
         ) from None
 
 

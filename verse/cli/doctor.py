@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from verse.cli.directory import open_directory
+from verse.cli.directory import open_directory, weights_option
 from verse.cli.output import json_option, plural, print_json, print_table, result_only
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     default=10,
     show_default=True,
     type=click.IntRange(1),
-    help="Suspicious samples that are named.",
+    help="Number of suspicious samples to list.",
 )
-@click.option("--weights", help="A file of pretrained weights, if it has moved.")
+@weights_option
 @json_option
 def command(directory: Path, most: int, weights: str | None, as_json: bool) -> None:
-    """Tell what was taught badly: weak classes, confusions, wrong labels.
+    """Find weak classes, confused classes and wrong labels.
 
-    Each remembered sample is answered as if it, and those taught together with it, had never come.
-    A sample that looks mislabelled can be taken back by its number while it is recent.
+    The command predicts each sample in the memory as if that sample, and those taught together with
+    it, had never been learned. You can undo a mislabelled sample by its number while it is recent.
     """
     with result_only(as_json):
         options = {"weights": weights} if weights else {}
@@ -44,7 +44,7 @@ def command(directory: Path, most: int, weights: str | None, as_json: bool) -> N
 def show(report: Report) -> None:
     """The report for people."""
     if not report.classes:
-        click.echo("Nothing to look at: no samples are remembered.")
+        click.echo("Nothing to check: there are no samples in the memory.")
         return
     print_table(
         [
@@ -58,7 +58,7 @@ def show(report: Report) -> None:
         ]
     )
     for pair in report.confused:
-        click.echo(f"{pair.share:.0%} of {pair.label} are taken for {pair.taken_for}")
+        click.echo(f"{pair.share:.0%} of {pair.label} are mistaken for {pair.taken_for}")
     if not report.suspects:
         click.echo("No sample contradicts the others.")
         return

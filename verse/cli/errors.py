@@ -32,7 +32,7 @@ def exit_codes() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("Interrupted; everything so far is kept.", err=True)
+        click.echo("Interrupted. Everything so far is saved.", err=True)
         raise click.exceptions.Exit(130) from None
     except BrokenPipeError:
         raise  # the reader went away; click ends quietly

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from verse.cli.directory import weights_option
 from verse.cli.output import json_option, print_json, result_only
 
 
@@ -15,17 +16,18 @@ from verse.cli.output import json_option, print_json, result_only
 @click.option(
     "--teachable",
     is_flag=True,
-    help="Write a file to go on teaching from (verse import, verse merge), not an ONNX file.",
+    help="Write a file that can be taught further (see verse import and verse merge).",
 )
-@click.option("--weights", help="A file of pretrained weights, if it has moved.")
+@weights_option
 @json_option
 def command(
     directory: Path, file: Path, teachable: bool, weights: str | None, as_json: bool
 ) -> None:
-    """Write a durable classifier to one ONNX file, or to one to go on teaching from.
+    """Export a classifier as an ONNX file or as a file that can be taught further.
 
-    It may be served or taught at the same time. ONNX Runtime runs the ONNX file anywhere: its input
-    is the centre square of each image, its output one probability for each of the labels inside.
+    You can run the ONNX file with ONNX Runtime. Its input is the centre square of each image. Its
+    output is one probability per class; the labels are in the file. You can use the command while
+    the classifier is served or taught.
     """
     with result_only(as_json):
         from verse.cli.directory import open_directory

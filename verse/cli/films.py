@@ -28,7 +28,7 @@ def check_times(sources: tuple[str, ...], seconds: float | None, as_json: bool) 
 
     for source in sources:
         if as_json and seconds is None and is_live(source):
-            raise BadSetting(f"{source} goes on for ever: with --json say how long by --seconds")
+            raise BadSetting(f"{source} never ends: with --json give --seconds")
 
 
 def time_line(
@@ -97,7 +97,7 @@ def labels_of(source: str, ranges: Path | None, label: str | None) -> list[Range
     if label is not None:
         return [Range(0.0, float("inf"), label)]
     if ranges is None and is_live(source):
-        raise BadSetting(f"what does {source} show? Give a --label, or --ranges")
+        raise BadSetting(f"{source} has no label: give --label or --ranges")
     return read_ranges(ranges if ranges is not None else sidecar(Path(source)))
 
 

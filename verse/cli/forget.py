@@ -6,21 +6,21 @@ from pathlib import Path
 
 import click
 
-from verse.cli.directory import open_directory, refuse_locked
+from verse.cli.directory import open_directory, refuse_locked, threads_option, weights_option
 from verse.cli.output import console, json_option, plural, print_json, result_only
 from verse.types import BadSetting
 
 
 @click.command()
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--label", help="The class to forget.")
+@click.option("--label", help="Class to forget.")
 @click.option("--seq", "seqs", type=click.IntRange(1), multiple=True,
-              help="The number of a sample to forget; may be repeated.")  # fmt: skip
+              help="Number of a sample to forget; can be repeated.")  # fmt: skip
 @click.option("--retire", is_flag=True,
-              help="Retire a class at once, without unlearning it: for a directory that did not "
-              "keep features.")  # fmt: skip
-@click.option("--weights", help="A file of pretrained weights, if it has moved.")
-@click.option("--threads", type=click.IntRange(1), help="[default: half the cores]")
+              help="Only stop predicting the class, without unlearning it. Works without --keep "
+              "features.")  # fmt: skip
+@weights_option
+@threads_option
 @json_option
 def command(
     directory: Path,
@@ -31,17 +31,17 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Make a durable classifier forget a class or samples, exactly.
+    """Remove a class or single samples from a classifier, exactly.
 
-    It becomes, bit for bit, the one that never saw them, and no file of DIRECTORY holds anything of
-    them afterwards. What came later is replayed, which needs the features of it: begin the
-    directory with --keep features (verse teach, verse serve). Interrupted or killed, it is done or
-    has not begun.
+    Afterwards the classifier is bit for bit the same as if it had never seen them, and no file in
+    DIRECTORY contains anything of them. The command learns all later samples again, so it needs
+    their features: create the classifier with --keep features (verse teach, verse serve). If the
+    command is interrupted, it has either finished or changed nothing.
     """
     if (label is None) == (not seqs):
-        raise BadSetting("say what to forget: --label NAME, or --seq NUMBER")
+        raise BadSetting("give either --label NAME or --seq NUMBER")
     if retire and label is None:
-        raise BadSetting("--retire takes a --label")
+        raise BadSetting("--retire needs a --label")
     with result_only(as_json):
         from rich.progress import Progress
 
@@ -67,10 +67,10 @@ def command(
         print_json(result)
     elif retire:
         click.echo(
-            f"{label} is retired; {directory} knows {plural(len(classes), 'class', 'classes')}"
+            f"{label} is retired; {directory} now has {plural(len(classes), 'class', 'classes')}"
         )
     else:
         click.echo(
-            f"{plural(removed, 'sample')} of {before:,} forgotten: {directory} is as if they had "
-            f"never come, and knows {plural(len(classes), 'class', 'classes')}"
+            f"{removed:,} of {plural(before, 'sample')} forgotten; {directory} now has "
+            f"{plural(len(classes), 'class', 'classes')}"
         )

@@ -64,7 +64,7 @@ class GridLive:
         )
 
     def __enter__(self) -> GridLive:
-        self._console.print(f"{self._total} runs, {self._done} of them finished before")
+        self._console.print(f"{self._total} runs, {self._done} of them already finished")
         if self._console.is_terminal:
             self._live.start()
         return self
@@ -123,7 +123,7 @@ class GridLive:
     def _left(self) -> str:
         shares = {task: share for task, (_, _, share) in self._running.items()}
         seconds = self._timing.left(shares, self.width)
-        return "time left unknown yet" if seconds is None else f"about {words(seconds)} left"
+        return "time left unknown" if seconds is None else f"about {words(seconds)} left"
 
     def _name(self, task: Task) -> str:
         run = Run.load(task.records[0])

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import click
 
+from verse.cli.directory import weights_option
 from verse.cli.output import json_option, plain_warnings, plural, print_json, result_only
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--weights", help="A file of pretrained weights, if it is elsewhere on this machine.")
+@weights_option
 @json_option
 def command(file: Path, directory: Path, weights: str | None, as_json: bool) -> None:
-    """Begin a new directory with what a teachable file knows.
+    """Create a classifier from a file written by verse export --teachable.
 
-    The file is one that verse export --teachable, verse merge or StreamClassifier.save wrote, on
-    any machine. Go on with verse teach, verse serve or verse watch.
+    FILE can come from another machine, and also from verse merge or StreamClassifier.save.
+    DIRECTORY must be new. Continue with verse teach, verse serve or verse watch.
     """
     with result_only(as_json):
         from verse.durable import begin

@@ -21,7 +21,7 @@ PACKAGES = ("torch", "numpy", "onnxruntime", "safetensors", "pillow", "click", "
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
-    """Show versions, devices, caches and engines, for bug reports."""
+    """Show versions, devices and caches, for bug reports."""
     with result_only(as_json):
         facts = {
             "verse": __version__,

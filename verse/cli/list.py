@@ -91,16 +91,16 @@ KINDS: dict[str, Callable[[], dict[str, str]]] = {
     "memories": memories,
 }
 LEGEND = {
-    "fidelity": "faithful: as its authors do it; adapted: what differs is on its page",
-    "type": "made for batches, for an online stream of small batches, or for single samples",
-    "batch": "samples it needs at once; ≫ 1: many",
-    "tunes": "fine-tunes on its memory before it answers",
+    "fidelity": "faithful: as published; adapted: its page lists the differences",
+    "type": "made for large batches, for a stream of small batches, or for single samples",
+    "batch": "number of samples it needs at once; ≫ 1: many",
+    "tunes": "needs fine-tuning before it can predict",
     "1 pass": "sees each sample of the stream once",
-    "CIL": "class-incremental: need not be told which classes an image can be of",
-    "subset": "replays a part of its memory, not all of it",
-    "train, infer": "how often it visits the data; ζ(1): once, ζ(n): often",
-    "buffer": "samples it keeps, of all; -: no figure is known",
-    "breaks CISLL": "needs more than class-incremental streaming learning allows",
+    "CIL": "class-incremental: needs no task labels",
+    "subset": "replays a part of its memory in each step, not all of it",
+    "train, infer": "passes over the data in training and before a prediction; ζ(1): one, ζ(n): n",
+    "buffer": "share of the samples that it keeps; -: not stated",
+    "breaks CISLL": "does not fit class-incremental streaming lifelong learning",
 }
 
 
@@ -136,9 +136,10 @@ def mark_default(row: dict[str, object]) -> str:
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
 @json_option
 def command(kind: str | None, as_json: bool) -> None:
-    """List the learners, data sets, backbones and memories there are.
+    """List the available learners, data sets, backbones and memories.
 
-    Alone it lists all kinds. verse list learners also shows what each method assumes.
+    Without an argument it lists all of them. verse list learners also shows what each method
+    assumes.
     """
     with result_only(as_json):
         found = {each: rows_of(each) for each in ([kind] if kind else KINDS)}
@@ -165,5 +166,5 @@ def show_learners(rows: list[dict[str, object]]) -> None:
     )
     click.echo()
     print_table([short(row) for row in rows], dense=True)
-    click.echo("\n✓ yes   ✗ no   – does not apply; each method as its authors publish it")
-    print_table([{"column": column, "says": says} for column, says in LEGEND.items()])
+    click.echo("\n✓ yes   ✗ no   – does not apply. The table describes each method as published.")
+    print_table([{"column": column, "meaning": says} for column, says in LEGEND.items()])

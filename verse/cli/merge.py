@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from verse.cli.directory import weights_option
 from verse.cli.output import json_option, plain_warnings, plural, print_json, result_only
 from verse.types import BadLabel, BadSetting, Label
 
@@ -24,18 +25,18 @@ if TYPE_CHECKING:
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="The new file if A is a file, the new directory if A is one.",
+    help="Where to write the result: a new file if A is a file, otherwise a new directory.",
 )
-@click.option("--same", is_flag=True, help="A label that both have is one class.")
+@click.option("--same", is_flag=True,
+              help="Treat a label that both have as the same class.")  # fmt: skip
 @click.option(
     "--separate",
     is_flag=True,
-    help="A label that both have is two classes; that of B becomes 'LABEL (2)'.",
+    help="Treat a label that both have as two classes; the one of B becomes 'LABEL (2)'.",
 )
-@click.option(
-    "--rename-b", multiple=True, metavar="OLD=NEW", help="Another label for a class of B."
-)
-@click.option("--weights", help="A file of pretrained weights, if it has moved.")
+@click.option("--rename-b", multiple=True, metavar="OLD=NEW",
+              help="Rename a class of B; can be repeated.")  # fmt: skip
+@weights_option
 @json_option
 def command(
     a: Path,
@@ -47,16 +48,16 @@ def command(
     weights: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Make one classifier of two with the same backbone and learner.
+    """Merge two classifiers with the same backbone and learner.
 
-    A and B are directories, or files of verse export --teachable; neither changes. What is known
-    of the classes adds up exactly, memory keeps samples of both by its own rule, and the network
-    learns from it to tell all classes apart.
+    A and B are directories, or files written by verse export --teachable. They are not changed. The
+    class statistics are added exactly. The new memory keeps samples of both. The network is then
+    trained on that memory to distinguish all classes.
     """
     if same and separate:
         raise BadSetting("give --same or --separate, not both")
     if out.exists():
-        raise BadSetting(f"{out} is there already: name a new one")
+        raise BadSetting(f"{out} already exists: choose another name")
     with result_only(as_json):
         from verse.durable import begin
         from verse.portable import merge
@@ -107,13 +108,13 @@ def _ask(shared: Sequence[Label]) -> dict[Label, Label]:
     if not _at_terminal():
         names = ", ".join(str(label) for label in shared)
         raise BadLabel(
-            f"both have {names}: give --same if that is the same class, --separate if not, or "
-            "--rename-b OLD=NEW"
+            f"both classifiers have {names}: give --same if it is the same class, --separate if it "
+            "is not, or --rename-b OLD=NEW"
         )
     renamed: dict[Label, Label] = {}
     for label in shared:
-        if not click.confirm(f"Both have {label!s}: is it the same class?", default=True, err=True):
-            renamed[label] = click.prompt(f"A label for {label!s} of B", err=True)
+        if not click.confirm(f"Both have {label!s}. Is it the same class?", default=True, err=True):
+            renamed[label] = click.prompt(f"New label for {label!s} of B", err=True)
     return renamed
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from verse.cli.directory import device_option
+from verse.cli.directory import device_option, threads_option, weights_option
 from verse.cli.output import (
     console,
     format_error,
@@ -25,16 +25,16 @@ from verse.types import BadData, BadImage, Label
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("images", nargs=-1, required=True, metavar="IMAGE|FOLDER|VIDEO...")
 @click.option("--top", default=3, show_default=True, type=click.IntRange(1),
-              help="Probabilities shown.")  # fmt: skip
+              help="Number of classes to show for each image.")  # fmt: skip
 @click.option("--every", default=0.5, show_default=True, type=click.FloatRange(0),
-              help="Seconds between two frames of a video; 0 takes all.")  # fmt: skip
+              help="Seconds between two frames of a video; 0 takes every frame.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Stop a video after so long.")  # fmt: skip
+              help="Stop a video after this many seconds.")  # fmt: skip
 @click.option("--ask", "correct", is_flag=True,
-              help="After each image ask for its right label, and teach it.")  # fmt: skip
-@click.option("--weights", help="A file of pretrained weights, if it has moved.")
+              help="Ask you for the correct label of each image, and teach it.")  # fmt: skip
+@weights_option
 @device_option
-@click.option("--threads", type=click.IntRange(1), help="[default: half the cores]")
+@threads_option
 @json_option
 def command(
     directory: Path,
@@ -48,16 +48,17 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Ask a durable classifier about images, folders and videos.
+    """Classify images, folders and videos.
 
-    Of a folder it takes the images at any depth. If its folders are named after classes, as for
-    verse teach, it also counts how many answers are right. Of a video (a film file, camera:0, or
-    rtsp://…) it tells what is seen from when to when; of a camera until --seconds have passed or
-    you interrupt it. The classifier may be served or taught at the same time. An image that cannot
-    be read is told and passed over; the exit code is then 2.
+    A folder is searched for images at any depth. If its subfolders have the names of classes, the
+    command also counts how many answers are correct. A video is a video file, camera:0 or rtsp://…;
+    the command shows what it sees from when to when. For a camera, press Ctrl-C to stop.
 
-    With --ask the right label of each image is asked for and taught: Enter confirms the answer.
-    Without a terminal nothing is asked and nothing taught.
+    You can use the command while the classifier is served or taught. Unreadable images are reported
+    and skipped, and the exit code is then 2.
+
+    With --ask you are asked for the correct label of each image: press Enter to confirm the answer,
+    or type another label. The classifier learns it. Without a terminal --ask has no effect.
     """
     with result_only(as_json):
         from verse.cli.correct import has_terminal, teach_right_label
@@ -153,10 +154,10 @@ def show_right(rows: list[dict[str, Any]]) -> None:
         (row["expected"], row["nearest"]) for row in known if row["nearest"] != row["expected"]
     )
     right = len(known) - wrong.total()
-    click.echo(f"\n{right:,} of {len(known):,} right by their folders' names, "
+    click.echo(f"\n{right:,} of {len(known):,} correct according to the folder names, "
                f"{right / len(known):.1%}")  # fmt: skip
     for (expected, answer), times in wrong.most_common(10):
-        click.echo(f"  {expected} taken for {answer}: {times:,}")
+        click.echo(f"  {expected} mistaken for {answer}: {times:,}")
 
 
 def show(rows: list[dict[str, Any]], top: int) -> None:

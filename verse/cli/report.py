@@ -14,24 +14,24 @@ from verse.cli.output import json_option, print_json, result_only
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="The folder to write to. [default: RESULTS/report; with --json none]",
+    help="Folder to write to. [default: RESULTS/report; with --json nothing is written]",
 )
-@click.option("--title", help="Of the page. [default: that of the recipes]")
+@click.option("--title", help="Title of the page. [default: the titles of the recipes]")
 @click.option(
     "--tuning",
     type=click.Path(path_type=Path),
     metavar="RECIPE",
-    help="Instead, print the best settings of each learner in this tuning recipe, as TOML.",
+    help="Print the best settings of each learner in this tuning recipe as TOML, and stop.",
 )
 @json_option
 def command(
     results: Path, out: Path | None, title: str | None, tuning: Path | None, as_json: bool
 ) -> None:
-    """Make tables, figures and a page from finished runs.
+    """Make tables, figures and a web page from finished runs.
 
-    RESULTS is a folder that verse run or verse compare fills. Tables come as Markdown, CSV and
-    LaTeX, figures as PNG and SVG, and one HTML page holds both. RESULTS/tuning may hold runs on
-    validation videos; those stay apart from runs on test videos.
+    RESULTS is a folder written by verse run or verse compare. Tables are written as Markdown, CSV
+    and LaTeX, figures as PNG and SVG, and one HTML page shows all of them. If there is a folder
+    RESULTS/tuning, its runs on validation videos are reported separately.
     """
     with result_only(as_json):
         if tuning is not None:
@@ -44,7 +44,7 @@ def command(
         found = report.read(results)
         if not found.cells:
             raise BadState(
-                f"{results} holds no finished runs: fill it with verse run or verse compare"
+                f"{results} contains no finished runs: start some with verse run or verse compare"
             )
         if out is None and as_json:
             document = report.document(found)

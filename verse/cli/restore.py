@@ -14,7 +14,7 @@ from verse.cli.output import json_option, print_json
 @click.argument("directory", type=click.Path(path_type=Path))
 @json_option
 def command(file: Path, directory: Path, as_json: bool) -> None:
-    """Put a backup into a new directory."""
+    """Restore a backup into a new directory."""
     from verse.durable import restore
 
     manifest = restore(file, directory)

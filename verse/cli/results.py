@@ -20,7 +20,7 @@ def command() -> None:
 @click.argument("folder", type=FOLDER, default=Path("results"))
 @json_option
 def check(folder: Path, as_json: bool) -> None:
-    """Read every line of FOLDER; a damaged one is told, and the exit code is then 2."""
+    """Check every run in FOLDER. If a line is damaged, the exit code is 2."""
     with result_only(as_json):
         from verse.experiments.store import Store
 
@@ -30,30 +30,30 @@ def check(folder: Path, as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        click.echo(f"{runs} {'run' if runs == 1 else 'runs'}, all of them as they were written")
+        click.echo(f"{runs} {'run' if runs == 1 else 'runs'}, all intact")
 
 
 @command.command()
 @click.argument("folder", type=FOLDER)
 def repair(folder: Path) -> None:
-    """Move the damaged lines of FOLDER to files beside (NAME.damaged).
+    """Move damaged lines of FOLDER to files named NAME.damaged.
 
-    verse compare then does their runs again.
+    verse compare then repeats those runs.
     """
     from verse.experiments.store import Store
 
     moved = Store(folder).repair()
-    click.echo(f"{moved} damaged {'line' if moved == 1 else 'lines'} put aside")
+    click.echo(f"{moved} damaged {'line' if moved == 1 else 'lines'} moved")
 
 
 @command.command()
 @click.argument("sources", nargs=-1, required=True, type=FOLDER, metavar="OLD...")
 @click.argument("target", type=FOLDER, metavar="NEW")
 def convert(sources: tuple[Path, ...], target: Path) -> None:
-    """Copy all runs of the folders OLD into the folder NEW.
+    """Copy all runs from the folders OLD into the folder NEW.
 
-    OLD may be of this or of an earlier version (one file for each run), so this also joins the
-    results of several machines. What NEW has already stays as it is; OLD is not changed.
+    Use it to join the results of several machines, or to convert results of an earlier version
+    (one file per run). Runs that NEW already has are kept. OLD is not changed.
     """
     from verse.experiments.convert import convert as copy
 

@@ -35,72 +35,89 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
 @click.command()
 @click.argument("dataset")
 @click.option(
-    "--learner", default=DEFAULT_LEARNER, show_default=True, help="See verse list learners."
+    "--learner",
+    default=DEFAULT_LEARNER,
+    show_default=True,
+    help="Learning method; see verse list learners.",
 )
 @click.option(
     "--order",
     default="class-instance",
     show_default=True,
-    help="iid, class-iid, instance or class-instance.",
+    help="Order of the stream: iid, class-iid, instance or class-instance.",
 )
 @click.option(
     "--seed", default=0, show_default=True, help="Random seed of the ordering and the learner."
 )
 @click.option("--set", "settings", multiple=True, callback=pairs, metavar="NAME=VALUE",
-              help="A setting of the learner; may be given again.")  # fmt: skip
+              help="Setting of the learner; can be repeated.")  # fmt: skip
 @click.option("--capacity", default="4%", show_default=True,
-              help="The memory's size: 3MB, 4% of the stream, 20 per class, 200.")  # fmt: skip
+              help="Size of the memory: 4% (of the stream), 3MB, 20 per class, or a number of "
+              "samples.")  # fmt: skip
 @click.option("--memory", default="",
-              help="The memory's rule. [default: class-balanced for iid and class-iid, "
-              "reservoir for instance and class-instance]")  # fmt: skip
+              help="Rule that decides which samples to keep; see verse list memories. [default: "
+              "class-balanced for iid and class-iid, reservoir for instance and class-instance]"
+              )  # fmt: skip
 @click.option("--backbone", default=DEFAULT_BACKBONE, show_default=True,
-              help="See verse list backbones.")  # fmt: skip
+              help="Pretrained network; see verse list backbones.")  # fmt: skip
 @click.option("--at", default="",
-              help="Where F begins: grid, grid1, grid3 or a layer. [default: grid]")  # fmt: skip
-@click.option("--weights", help="A file of pretrained weights. [default: the published ones]")
+              help="Where the network is split into its frozen and its learning part: grid, grid1, "
+              "grid3 or a layer. [default: grid]")  # fmt: skip
+@click.option("--weights", help="File with the pretrained weights. [default: those that come with "
+              "the backbone]")  # fmt: skip
 @click.option(
     "--precision",
     default="float32",
     show_default=True,
-    help="How the learning part F computes: auto, float32, bfloat16.",
+    help="Precision of the learning part: auto, float32 or bfloat16.",
 )
 @click.option(
-    "--batchnorm", default="frozen", show_default=True, help="BatchNorm in F: frozen or train."
+    "--batchnorm",
+    default="frozen",
+    show_default=True,
+    help="BatchNorm statistics of the learning part: frozen or train.",
 )
 @click.option("--features", default="float32", show_default=True,
-              help="How features are kept: float32 or float16.")  # fmt: skip
-@click.option("--root", help="The folder that holds the data set.")
+              help="Precision of stored features: float32 or float16.")  # fmt: skip
+@click.option("--root", help="Folder that contains the data set.")
 @click.option("--data", "options", multiple=True, callback=pairs, metavar="NAME=VALUE",
-              help="An option of the data set; may be given again.")  # fmt: skip
-@click.option("--holdout", help="The test rule: last:3, videos:NAME, arcs:6:3,6, fraction:0.2 …")
+              help="Option of the data set; can be repeated.")  # fmt: skip
+@click.option("--holdout", help="Which frames are for testing: last:3, videos:NAME, arcs:6:3,6, "
+              "fraction:0.2 …")  # fmt: skip
 @click.option("--validation", metavar="RULE",
-              help="Test on videos that this rule takes out of training instead.")  # fmt: skip
+              help="Test on training videos that this rule selects, instead of the test videos."
+              )  # fmt: skip
 @click.option("--thin", default=1, show_default=True, help="Use every n-th frame of each video.")
 @click.option("--every", default=1, show_default=True, metavar="S",
-              help="Class orderings: test after every S classes.")  # fmt: skip
-@click.option(
-    "--steps", default=10, show_default=True, help="Number of tests in the other orderings."
-)
+              help="class-iid and class-instance: test after every S classes.")  # fmt: skip
+@click.option("--steps", default=10, show_default=True,
+              help="iid and instance: number of tests.")  # fmt: skip
 @click.option("--offline/--no-offline", default=None,
-              help="Train Offline, which Ω divides by. [default: unless --no-cache]")  # fmt: skip
-@click.option("--prequential", is_flag=True, help="Also ask about each frame before learning it.")
-@click.option("--fps", type=float, help="Real time: frames pass while the learner is busy.")
-@click.option("--queue", default=0, show_default=True, help="With --fps: frames that may wait.")
-@click.option(
-    "--step-seconds", type=float, help="With --fps: what a step costs. [default: measure]"
-)
-@click.option("--threads", type=click.IntRange(1), help="Threads of G and of learning.")
+              help="Also train the offline upper bound, which Ω needs. [default: yes, except with "
+              "--no-cache]")  # fmt: skip
+@click.option("--prequential", is_flag=True,
+              help="Also predict each frame before learning it.")  # fmt: skip
+@click.option("--fps", type=float,
+              help="Simulate a camera of this frame rate; frames that come while the learner is "
+              "busy are lost.")  # fmt: skip
+@click.option("--queue", default=0, show_default=True,
+              help="With --fps: number of frames that can wait.")  # fmt: skip
+@click.option("--step-seconds", type=float,
+              help="With --fps: seconds that one step takes. [default: measured]")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), help="Number of threads.")
 @device_option
-@click.option("--strict", is_flag=True, help="Refuse unreadable images instead of skipping them.")
-@click.option("--no-cache", is_flag=True, help="Keep no features on disk; compute as they come.")
+@click.option("--strict", is_flag=True, help="Stop at an unreadable image instead of skipping it.")
+@click.option("--no-cache", is_flag=True, help="Do not store features on disk.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
-              help="The folder of results; see verse report.")  # fmt: skip
-@click.option("--fresh", is_flag=True, help="Begin anew, whatever is there of this run.")
+              help="Folder for the results; verse report reads it.")  # fmt: skip
+@click.option("--fresh", is_flag=True,
+              help="Start over, even if this run is finished or interrupted.")  # fmt: skip
 @click.option("--save-seconds", default=30.0, show_default=True,
-              help="How often to save what is needed to go on.")  # fmt: skip
-@click.option("--plot", type=click.Path(path_type=Path), help="Write α_t as PNG, SVG or PDF.")
+              help="Seconds between two checkpoints.")  # fmt: skip
+@click.option("--plot", type=click.Path(path_type=Path),
+              help="Plot the accuracy over time (PNG, SVG or PDF).")  # fmt: skip
 @click.option("--track", multiple=True, metavar="KIND:PATH",
-              help="Write events down: jsonl:FILE, csv:FILE, tensorboard:FOLDER.")  # fmt: skip
+              help="Log events: jsonl:FILE, csv:FILE or tensorboard:FOLDER.")  # fmt: skip
 @json_option
 def command(
     as_json: bool,
@@ -116,12 +133,14 @@ def command(
     track: tuple[str, ...],
     **record: Any,  # the remaining options are the record of a run, name by name
 ) -> None:
-    """Stream a data set through one learner, once, and measure it.
+    """Train one learner on a stream and measure its accuracy.
 
-    DATASET is a name (see verse list datasets) or folder:PATH for your own images. Prints the
-    accuracy at every test event (α_t), its mean μ_all, and Ω_all, the mean ratio to Offline.
-    Killed or interrupted, the same command goes on as if nothing had happened; of a run that is
-    finished it shows the result. With --fresh it begins anew.
+    DATASET is a name (see verse list datasets) or folder:PATH for your own images. The learner sees
+    each frame once. The command prints the accuracy at every test (α_t), its mean over all tests
+    (μ_all), and the mean ratio to offline training (Ω_all).
+
+    If the run is interrupted, the same command resumes it. If the run is finished, the same command
+    shows its result. Use --fresh to start over.
     """
     with result_only(as_json):
         with loading():
@@ -139,7 +158,7 @@ def command(
         record["offline"] = not no_cache if record["offline"] is None else record["offline"]
         run = Run.load(record)
         if out.suffix == ".json":
-            raise BadSetting(f"--out {out}: name a folder; it keeps a line for each run")
+            raise BadSetting(f"--out {out}: give a folder, not a file")
         store = Store(out)
         saved = store.partial(run.id)
         for spec in track:
@@ -160,7 +179,7 @@ def command(
             if result is not None:
                 for event in result.events:
                     live(event)
-                live.say("finished before; --fresh runs it again")
+                live.say("already finished; use --fresh to run it again")
             else:
                 resume = saved.exists() and not fresh
                 ready = prepare(
@@ -210,7 +229,7 @@ def load_finished(store: Store, run: Run, root: str | None, live: Live) -> Resul
     result = store.load(run.id)
     # with unreadable images its fingerprint is of those that could be read
     if not result.unreadable and result.fingerprint != load_data(run, root=root).fingerprint():
-        live.say("the data changed since this run was finished: it begins anew")
+        live.say("the data has changed since this run finished: starting over")
         return None
     return result
 
@@ -231,11 +250,11 @@ def plan(run: Run, ready: Prepared, resume: bool) -> str:
         took = f"about {words(seconds_to_learn(run, ready))} to learn"
     else:
         took = f"about {words(len(train) / run.fps)} of video"
-    then = ", then Offline (its bar says how long)" if run.offline else ""
+    then = ", then the offline upper bound (see its progress bar)" if run.offline else ""
     return (
         f"learner  {run.learner}, {run.order}, random seed {run.seed}, memory {held}\n"
         f"time     {took} {plural(len(train), 'frame')} with {plural(len(schedule), 'test')}{then}"
-        + ("\ngoes on where it stopped" if resume else "")
+        + ("\nresuming where it stopped" if resume else "")
     )
 
 
@@ -262,9 +281,9 @@ def show(result: Result, results: Path) -> None:
     )
     if result.run.fps is not None:
         share = result.learned / result.frames
-        click.echo(f"at {result.run.fps:g} frames/s: {share:.1%} of the frames were learned")
+        click.echo(f"at {result.run.fps:g} frames/s the learner saw {share:.1%} of the frames")
     if result.refused:
         click.echo(f"refused {result.refused} times; the first: {result.first_refusal}")
     if result.prequential is not None:
-        click.echo(f"predict-then-learn accuracy {result.prequential:.4f}")
-    click.echo(f"kept in {results}: verse report {results} makes tables and figures")
+        click.echo(f"prequential (predict, then learn) accuracy {result.prequential:.4f}")
+    click.echo(f"saved in {results}; for tables and figures: verse report {results}")

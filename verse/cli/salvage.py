@@ -13,10 +13,10 @@ from verse.cli.output import json_option, plural, print_json
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @json_option
 def command(directory: Path, as_json: bool) -> None:
-    """Go on from the newest sound checkpoint of a classifier whose journal is lost.
+    """Recover a classifier whose journal is lost from its newest valid checkpoint.
 
-    Nothing is deleted: what cannot be used is moved to a folder inside DIRECTORY. A backup, where
-    there is one, holds more.
+    If you have a backup, restore that instead: it contains more. Nothing is deleted; unusable files
+    are moved to a folder inside DIRECTORY.
     """
     from verse.durable.salvage import salvage
 
@@ -24,8 +24,12 @@ def command(directory: Path, as_json: bool) -> None:
     if as_json:
         print_json({"position": found.position, "lost": found.lost, "remains": found.remains})
         return
-    lost = "what came after it" if found.lost is None else plural(found.lost, "entry", "entries")
+    lost = (
+        "everything later"
+        if found.lost is None
+        else plural(found.lost, "later entry", "later entries")
+    )
     click.echo(
-        f"{directory} goes on after entry {found.position:,}; lost: {lost}; the rest is in "
-        f"{found.remains}"
+        f"{directory} is recovered up to entry {found.position:,}; lost: {lost}; unusable files "
+        f"are in {found.remains}"
     )

@@ -12,39 +12,50 @@ from verse.cli.directory import begin_options, device_option, open_directory, re
 from verse.cli.interrupt import loading
 from verse.cli.output import console, plural
 
-STOP = "Ctrl-C stops it; what was taught is kept."
+STOP = "Press Ctrl-C to stop; everything taught is saved."
 
 
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True,
-              help="The address to listen on; others than this machine need a token.")  # fmt: skip
-@click.option("--port", default=8700, show_default=True, type=click.IntRange(0, 65535))
+              help="Address to listen on. Any address that other machines can reach needs a token."
+              )  # fmt: skip
+@click.option("--port", default=8700, show_default=True, type=click.IntRange(0, 65535),
+              help="Port to listen on; 0 chooses a free one.")  # fmt: skip
 @click.option("--token-file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="A file with the token to learn and delete. [or: VERSE_TOKEN]")  # fmt: skip
-@click.option("--private", is_flag=True, help="Asking and looking need the token, too.")
+              help="File with the token that clients need to teach, undo or delete. "
+              "[or: VERSE_TOKEN]")  # fmt: skip
+@click.option("--private", is_flag=True,
+              help="Require the token for predictions and for reading, too.")  # fmt: skip
 @click.option("--allow-host", multiple=True, metavar="NAME",
-              help="A further name it may be called by, beside IP addresses.")  # fmt: skip
+              help="Host name that clients may use, besides IP addresses; can be repeated."
+              )  # fmt: skip
 @click.option("--behind-proxy", is_flag=True,
-              help="A proxy limits each address: all requests come from the proxy's.")  # fmt: skip
+              help="Turn off the limits per address: behind a proxy all requests have the proxy's "
+              "address.")  # fmt: skip
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False),
-              help="A certificate: browsers give cameras to https and localhost only.")  # fmt: skip
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key.")
+              help="TLS certificate. Browsers allow cameras only with https or on localhost."
+              )  # fmt: skip
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False),
+              help="Key of the TLS certificate.")  # fmt: skip
 @click.option("--queue", default=64, show_default=True, type=click.IntRange(1, 10_000),
-              help="Lessons that may wait; more are refused with 429.")  # fmt: skip
+              help="Number of samples that can wait; more are refused with status 429."
+              )  # fmt: skip
 @click.option("--rate", default=200.0, show_default=True, type=click.FloatRange(0),
-              help="Requests a second from one address; 0: any.")  # fmt: skip
+              help="Requests per second allowed from one address; 0: no limit.")  # fmt: skip
 @click.option("--max-pixels", default=24_000_000, show_default=True,
-              type=click.IntRange(1, 64_000_000), help="Largest image.")  # fmt: skip
+              type=click.IntRange(1, 64_000_000), help="Largest image, in pixels.")  # fmt: skip
 @click.option("--max-bytes", default=16 * 2**20, show_default=True,
-              type=click.IntRange(1024, 256 * 2**20), help="Largest request.")  # fmt: skip
+              type=click.IntRange(1024, 256 * 2**20), help="Largest request, in bytes."
+              )  # fmt: skip
 @begin_options
 @click.option("--keep-images", is_flag=True,
-              help="Keep every taught image, in a new directory.")  # fmt: skip
-@click.option("--open", "browser", is_flag=True, help="Open the page in the browser.")
+              help="New classifier: keep every taught image on disk.")  # fmt: skip
+@click.option("--open", "browser", is_flag=True, help="Open the page in your browser.")
 @device_option
 @click.option("--threads", type=click.IntRange(1),
-              help="To learn, and as many to answer. [default: half the cores]")  # fmt: skip
+              help="Threads for learning, and the same number for predictions. "
+              "[default: half the cores]")  # fmt: skip
 def command(
     directory: Path,
     host: str,
@@ -65,11 +76,11 @@ def command(
     browser: bool,
     **options: Any,  # the remaining ones are options of verse.open, name by name
 ) -> None:
-    """Serve a durable classifier and its page.
+    """Serve a classifier over HTTP, with a web page to teach it.
 
-    DIRECTORY is made if it is new; --learner to --seed say how, and are kept with it. Ctrl-C or a
-    termination signal finishes what waits, writes a checkpoint and ends; being killed loses
-    nothing that was answered.
+    DIRECTORY holds the classifier; it is created if it does not exist. Options that begin with "New
+    classifier" are stored with it and cannot be changed later. Press Ctrl-C to stop: samples that
+    wait are still learned. If the process is killed, no confirmed sample is lost.
     """
     from verse.serve.access import Access, read_token
     from verse.serve.certificate import check_certificate
@@ -77,7 +88,7 @@ def command(
     from verse.serve.listener import bind
 
     if (tls_cert is None) != (tls_key is None):
-        raise click.UsageError("--tls-cert and --tls-key belong together")
+        raise click.UsageError("give both --tls-cert and --tls-key")
     if tls_cert is not None and tls_key is not None:
         check_certificate(tls_cert, tls_key)
     token = read_token(token_file)
@@ -87,7 +98,7 @@ def command(
     )
     refuse_locked(directory)
     sockets = bind(host, port)  # before anything else: a port in use leaves no folder behind
-    console().print(f"Opening {directory}, a few seconds …", markup=False, soft_wrap=True)
+    console().print(f"Opening {directory} (a few seconds) …", markup=False, soft_wrap=True)
     with loading():
         from verse.serve.app import create_app
         from verse.serve.server import Server

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from verse.cli.directory import begin_options, device_option, open_directory, refuse_locked
+from verse.cli.directory import (
+    begin_options,
+    device_option,
+    open_directory,
+    refuse_locked,
+    threads_option,
+)
 from verse.cli.output import console, format_error, json_option, plural, print_json, result_only
 from verse.types import BadData, BadImage, Refused
 
@@ -20,21 +26,23 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("source", metavar="FOLDER|VIDEO")
-@click.option("--mix", is_flag=True, help="Go round the classes instead of one after the other.")
-@click.option("--ranges", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="What a video shows when: CSV or JSON with start, end, label. [default: the "
-              "file beside it]"
+@click.option("--mix", is_flag=True,
+              help="Alternate between the classes instead of teaching one after the other."
               )  # fmt: skip
-@click.option("--label", help="What all of a video shows.")
+@click.option("--ranges", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="CSV or JSON file with start, end and label of each part of a video. [default: "
+              "the file of the same name next to the video]"
+              )  # fmt: skip
+@click.option("--label", help="Label of the whole video.")
 @click.option("--every", default=0.2, show_default=True, type=click.FloatRange(0),
-              help="Seconds between two frames of a video; 0 takes all.")  # fmt: skip
+              help="Seconds between two frames of a video; 0 takes every frame.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Stop a video after so long.")  # fmt: skip
+              help="Stop a video after this many seconds.")  # fmt: skip
 @click.option("--again", is_flag=True,
-              help="Teach what was undone or forgotten since once more.")  # fmt: skip
+              help="Also teach images that you have undone or forgotten.")  # fmt: skip
 @begin_options
 @device_option
-@click.option("--threads", type=click.IntRange(1), help="[default: half the cores]")
+@threads_option
 @json_option
 def command(
     directory: Path,
@@ -50,12 +58,15 @@ def command(
     as_json: bool,
     **options: Any,  # the remaining ones are options of verse.open, name by name
 ) -> None:
-    """Teach a durable classifier from a folder of images or a video.
+    """Teach a classifier from a folder of images or a video.
 
-    FOLDER holds one folder for each class, with images inside at any depth. VIDEO is a film file,
-    camera:0 or rtsp://…; a file of time ranges says what it shows when. Each image is learned
-    once; interrupted or killed, the same command goes on where it stopped. Images that cannot be
-    read are told and passed over, and so is what was undone or forgotten since it was taught.
+    DIRECTORY holds the classifier; it is created if it does not exist. FOLDER has one subfolder of
+    images per class. VIDEO is a video file, camera:0 or rtsp://…; give it a --label, or a file of
+    time ranges (--ranges).
+
+    Each image is learned once. If the command is interrupted, start it again: it continues where it
+    stopped. Unreadable images are reported and skipped. Images that you have undone or forgotten
+    are skipped, too.
     """
     with result_only(as_json):
         from verse.cli.films import labels_of, teach_film
@@ -86,14 +97,14 @@ def command(
         print_json(result)
     else:
         click.echo(
-            f"{plural(learned, 'image')} learned, {skipped:,} known before, {len(bad):,} unreadable"
-            f"; {directory} knows {plural(len(classes), 'class', 'classes')} from "
+            f"{plural(learned, 'image')} learned, {skipped:,} already known, {len(bad):,} "
+            f"unreadable; {directory} now has {plural(len(classes), 'class', 'classes')} and "
             f"{plural(samples, 'sample')}"
         )
         if taken_back:
             click.echo(
-                f"{plural(taken_back, 'image')} undone or forgotten since: --again teaches them "
-                "once more"
+                f"{plural(taken_back, 'image')} skipped because you have undone or forgotten them; "
+                "use --again to teach them"
             )
 
 
@@ -108,7 +119,7 @@ def classes_of(folder: Path) -> dict[str, list[Path]]:
     found = {place.name: below(place) for place in sorted(
         visible(folder)[0], key=lambda path: natural(path.name))}  # fmt: skip
     if not any(found.values()):
-        raise BadData(f"{folder} has no images: it needs one folder per class with images inside")
+        raise BadData(f"{folder} has no images: it needs one subfolder of images per class")
     return found
 
 

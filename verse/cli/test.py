@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from verse.cli.directory import open_directory
+from verse.cli.directory import open_directory, threads_option, weights_option
 from verse.cli.output import console, json_option, print_json, print_table, result_only
 from verse.types import BadData, BadImage, MissingExtra
 
@@ -24,10 +24,10 @@ UNKNOWN = "unknown"
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the confusion matrix to this picture (.png, .svg).",
+    help="Save the confusion matrix as a picture (.png, .svg).",
 )
-@click.option("--weights", help="A file of pretrained weights, if it has moved.")
-@click.option("--threads", type=click.IntRange(1), help="[default: half the cores]")
+@weights_option
+@threads_option
 @json_option
 def command(
     directory: Path,
@@ -37,12 +37,11 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Test a durable classifier on a folder of images with known classes.
+    """Measure a classifier's accuracy on a folder of labelled images.
 
-    FOLDER has one folder of images for each class. Tells how many answers are right, in all and
-    for each class, what is confused, and how many images are called unknown. Folders of classes
-    that were never taught count as unknown things: there "unknown" is the right answer. Nothing is
-    learned.
+    FOLDER has one subfolder of images per class. The command shows the accuracy in total and per
+    class, which classes are confused, and how many images are called unknown. For a class that was
+    never taught, "unknown" is the correct answer. Nothing is learned.
     """
     with result_only(as_json):
         options = {"weights": weights} if weights else {}
@@ -67,7 +66,7 @@ def examine(classifier: DurableClassifier, folder: Path) -> dict[str, Any]:
     classes = {str(label) for label in classifier.classes}
     images = [(label, path) for label, paths in classes_of(folder).items() for path in paths]
     if not images:
-        raise BadData(f"{folder} holds no images: give a folder with one folder for each class")
+        raise BadData(f"{folder} has no images: it needs one subfolder of images per class")
     confusion: Counter[tuple[str, str]] = Counter()
     right: Counter[str] = Counter()
     seen: Counter[str] = Counter()
@@ -133,9 +132,9 @@ def show(result: dict[str, Any]) -> None:
             {
                 "class": label,
                 "images": row["images"],
-                "right": "never taught" if row["accuracy"] is None else f"{row['accuracy']:.0%}",
+                "correct": "never taught" if row["accuracy"] is None else f"{row['accuracy']:.0%}",
                 "unknown": f"{row['unknown']:.0%}",
-                "taken for": ", ".join(
+                "mistaken for": ", ".join(
                     f"{name} {n}" for name, n in wrong.get(label, Counter()).most_common(3)
                 ),
             }
@@ -143,7 +142,7 @@ def show(result: dict[str, Any]) -> None:
         ]
     )
     if result["accuracy"] is not None:
-        click.echo(f"\n{result['accuracy']:.1%} of {result['images']} images are right")
+        click.echo(f"\n{result['accuracy']:.1%} of {result['images']} images are correct")
     for row in result["unreadable"]:
         console().print(row["error"], style="yellow", markup=False, soft_wrap=True)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from verse.cli.directory import threads_option
 from verse.cli.output import console
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ REFRESH = 2.0  # seconds between two looks at what another process has taught
     "directory",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the taught classifier.",
+    help="Directory of the classifier.",
 )
 @click.option(
     "--every",
@@ -37,13 +38,13 @@ REFRESH = 2.0  # seconds between two looks at what another process has taught
 @click.option(
     "--hold",
     type=click.FloatRange(0),
-    help="Seconds an answer must last to count. [default: 1; of a folder 0]",
+    help="Seconds that an answer must last before it is reported. [default: 1; for a folder 0]",
 )
 @click.option(
     "--background",
     multiple=True,
     metavar="LABEL",
-    help="A class that means nothing is there; may be given several times.",
+    help="Class that means that nothing is there; can be repeated.",
 )
 @click.option(
     "--events",
@@ -54,24 +55,26 @@ REFRESH = 2.0  # seconds between two looks at what another process has taught
 @click.option(
     "--mqtt",
     metavar="URL",
-    help="Publish to a broker: mqtt://[user@]host[:port]/topic. The password may be in "
-    "VERSE_MQTT_PASSWORD.",
+    help="Publish events to an MQTT broker: mqtt://[user@]host[:port]/topic. Put the password into "
+    "the environment variable VERSE_MQTT_PASSWORD.",
 )
 @click.option(
     "--discovery",
     default="homeassistant",
     show_default=True,
     metavar="PREFIX",
-    help="Home Assistant's discovery prefix; an empty text sends none.",
+    help="Discovery prefix of Home Assistant; an empty text turns discovery off.",
 )
 @click.option(
     "--teach-topic",
     metavar="TOPIC",
-    help="Teach the last frame with each label that arrives on this MQTT topic.",
+    help="MQTT topic for labels: each label that arrives is taught with the current frame.",
 )
-@click.option("--from-start", is_flag=True, help="Also look at images a folder holds already.")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after this long.")
-@click.option("--threads", type=click.IntRange(1), help="[default: half the cores]")
+@click.option("--from-start", is_flag=True,
+              help="Also classify the images that a folder already contains.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0, min_open=True),
+              help="Stop after this many seconds.")  # fmt: skip
+@threads_option
 def command(
     source: str,
     directory: Path,
@@ -87,12 +90,12 @@ def command(
     seconds: float | None,
     threads: int | None,
 ) -> None:
-    """Watch a camera and report what appears, changes, goes or is unknown.
+    """Watch a camera and report what appears, changes or disappears.
 
-    Events are JSON lines. SOURCE is camera:0, an RTSP or HTTP stream, a film, or a folder into
-    which images are written. An event is one of: appeared, changed, gone, unknown, offline,
-    online. A camera or a broker that goes away is tried again; frames are dropped rather than
-    answered late. Ctrl-C stops.
+    SOURCE is camera:0, an RTSP or HTTP stream, a video file, or a folder that receives images.
+    Events are printed as JSON lines. An event is one of: appeared, changed, gone, unknown, offline,
+    online. If the camera or the broker is lost, the command reconnects. If the machine is too slow,
+    frames are skipped. Press Ctrl-C to stop.
     """
     from verse.cli.directory import open_directory
     from verse.types import BadSetting
@@ -120,7 +123,7 @@ def command(
                 teach=None if teach_topic is None else classifier.learn_one,
                 tell=tell,
             )
-            tell(f"watching {source} with {len(classifier.classes)} classes; Ctrl-C stops")
+            tell(f"Watching {source} with {len(classifier.classes)} classes. Press Ctrl-C to stop.")
             watcher.watch(frames, lambda: [] if broker is None else _drain(broker.lessons))
         finally:
             for sink in sinks:
