@@ -100,7 +100,7 @@ def test_what_there_is_to_do() -> None:
     some = call("recipe.toml", "--dry-run", "--only", "order=iid", "--only", "seed=0,2", "--json")
     assert json.loads(some.stdout)["missing"] == 4
     assert call("recipe.toml", "--only", "order=iid", "--only", "seed=0").exit_code == 0
-    assert "by what finished runs took" in call("recipe.toml", "--dry-run").stdout
+    assert "estimated from finished runs" in call("recipe.toml", "--dry-run").stdout
     missing = call(recipe('datasets = ["folder:nowhere"]\nlearners = ["ncm"]\n'), "--dry-run")
     assert "the data is missing: folder:nowhere" in missing.stderr
 
@@ -109,9 +109,9 @@ def test_what_there_is_to_do() -> None:
     ("args", "words"),
     [
         (("nowhere.toml",), "there is no recipe nowhere.toml"),
-        (("recipe.toml", "--only", "colour=red"), "write a field of a run"),
-        (("recipe.toml", "--only", "seed=99"), "no run of the recipe passes"),
-        (("recipe.toml", "--address", "auto"), "--address belongs to --engine ray"),
+        (("recipe.toml", "--only", "colour=red"), "write FIELD=VALUE"),
+        (("recipe.toml", "--only", "seed=99"), "no run of the recipe matches"),
+        (("recipe.toml", "--address", "auto"), "--address needs --engine ray"),
     ],
 )
 def test_bad_input(args: tuple[str, ...], words: str) -> None:

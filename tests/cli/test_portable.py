@@ -50,7 +50,7 @@ def test_a_file_is_imported_and_taught_on(robots, tmp_path) -> None:
     with verse.open(tmp_path / "c") as classifier:
         classifier.learn_one(np.full((64, 64, 3), 255, np.uint8), "white")
         assert classifier.classes == ["grey", "black", "white"]
-    assert "there already" in fails("import", robots / "a.verse", tmp_path / "c")
+    assert "already exists" in fails("import", robots / "a.verse", tmp_path / "c")
 
 
 def test_files_are_merged(robots, tmp_path) -> None:
@@ -63,7 +63,7 @@ def test_files_are_merged(robots, tmp_path) -> None:
     run("import", tmp_path / "c.verse", tmp_path / "c")
     found = run("classes", tmp_path / "c", "--json")
     assert [row["taught"] for row in found["classes"]] == [6, 3, 3]
-    assert "there already" in fails("merge", *files, "--out", tmp_path / "c.verse", "--same")
+    assert "already exists" in fails("merge", *files, "--out", tmp_path / "c.verse", "--same")
 
 
 def test_directories_are_merged_to_a_directory(robots, tmp_path) -> None:

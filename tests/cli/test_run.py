@@ -84,7 +84,7 @@ def test_changed_data_are_not_taken_for_a_finished_run(tmp_path: Path) -> None:
     (tmp_path / "photos" / "more" / "class0").rename(tmp_path / "photos" / "class3")
     (tmp_path / "photos" / "more").rmdir()
     changed = call(*run)
-    assert "the data changed since this run was finished" in changed.stderr
+    assert "the data has changed since this run finished" in changed.stderr
     assert changed.stdout != first.stdout
     (kept,) = Store(tmp_path / "runs").results()  # the newer one took its place
     assert len(kept.classes) == 3
