@@ -16,7 +16,7 @@ from verse.types import BadSetting
 def require_new(directory: Path, advice: str) -> None:
     """Refuse a directory that holds something already."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise BadSetting(f"{directory} is there already: {advice}")
+        raise BadSetting(f"{directory} already exists: {advice}")
 
 
 @contextmanager
