@@ -13,7 +13,14 @@ from torch import Tensor, nn
 
 from verse.backbones import onnx_wire as wire
 from verse.backbones.grid import LENGTH, Scale
-from verse.backbones.outputs import Columns, Positions, UnitLength
+from verse.backbones.outputs import (
+    ClassDistances,
+    Columns,
+    Cosine,
+    Positions,
+    SignedPower,
+    UnitLength,
+)
 from verse.backbones.preprocess import Normalise
 from verse.network.plastic import Head
 from verse.network.same_conv import SameConv
@@ -155,6 +162,23 @@ def _positions(g: Graph, m: Positions, x: str) -> str:
     return g.put("Flatten", [mixed], axis=1)
 
 
+def _cosine(g: Graph, m: Cosine, x: str) -> str:
+    return g.put("Mul", [g.put("Cos", [x]), g.constant(np.array(m.factor, np.float32))])
+
+
+def _signed_power(g: Graph, m: SignedPower, x: str) -> str:
+    exponent = g.constant(np.array(m.exponent, np.float32))
+    return g.put("Mul", [g.put("Sign", [x]), g.put("Pow", [g.put("Abs", [x]), exponent])])
+
+
+def _class_distances(g: Graph, m: ClassDistances, x: str) -> str:
+    by_class = g.put("MatMul", [x, g.constant(m.metrics)])  # [classes, n, d]
+    gaps = g.put("Add", [by_class, g.constant(m.shifts)])
+    squared = g.put("ReduceSumSquare", [gaps], axes=[2], keepdims=0)
+    half = g.constant(np.array(-0.5, np.float32))
+    return g.put("Mul", [g.put("Transpose", [squared], perm=[1, 0]), half])
+
+
 def _silu(g: Graph, x: str) -> str:
     return g.put("Mul", [x, g.put("Sigmoid", [x])])
 
@@ -180,6 +204,9 @@ LAYERS: dict[type[nn.Module], Layer] = {
     Scale: lambda g, m, x: _scale(g, x),
     UnitLength: lambda g, m, x: g.put("LpNormalization", [x], axis=1, p=2),
     Positions: _positions,
+    Cosine: _cosine,
+    SignedPower: _signed_power,
+    ClassDistances: _class_distances,
     Columns: lambda g, m, x: g.put("Gather", [x, g.constant(m.index)], axis=1),
     Head: lambda g, m, x: _linear(g, m.weight[: m.n], m.bias[: m.n], x),
 }

@@ -69,6 +69,65 @@ class Positions(nn.Module):
         return (e.view(len(e), -1, self.mix.shape[1]) @ self.mix.t()).flatten(1)
 
 
+class Cosine(nn.Module):
+    """The cosine of every value, times a factor.
+
+    >>> Cosine(2.0)(torch.zeros(1, 2))
+    tensor([[2., 2.]])
+    """
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, e: Tensor) -> Tensor:
+        return torch.cos(e) * self.factor
+
+
+class SignedPower(nn.Module):
+    """sign(e) |e|^exponent of every value: Tukey's ladder of powers where values have signs.
+
+    >>> SignedPower(0.5)(torch.tensor([[4.0, -9.0]]))
+    tensor([[ 2., -3.]])
+    """
+
+    def __init__(self, exponent: float) -> None:
+        super().__init__()
+        self.exponent = exponent
+
+    def forward(self, e: Tensor) -> Tensor:
+        return e.sign() * e.abs().pow(self.exponent)
+
+
+class ClassDistances(nn.Module):
+    """−½ ‖(e − μ_k) W_k‖² [n, classes]: a metric of its own for every class.
+
+    Parameters
+    ----------
+    means
+        μ [classes, d].
+    metrics
+        W [classes, d, d].
+
+    >>> ClassDistances(torch.zeros(1, 2), 2 * torch.eye(2).unsqueeze(0))(torch.ones(1, 2))
+    tensor([[-4.]])
+    """
+
+    metrics: Tensor
+    shifts: Tensor
+
+    def __init__(self, means: Tensor, metrics: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("metrics", metrics)
+        self.register_buffer("shifts", -(means.unsqueeze(1) @ metrics))  # [classes, 1, d]
+
+    def forward(self, e: Tensor) -> Tensor:
+        # a class at a time: [classes, n, d] would not fit for thousands of rows
+        parts = zip(self.shifts, self.metrics, strict=True)
+        squared = [torch.addmm(shift, e, metric).square().sum(1) for shift, metric in parts]
+        return -0.5 * torch.stack(squared, 1)
+
+
 class WeightedSum(nn.Module):
     """a · A(z) + b · B(z)."""
 

@@ -24,10 +24,12 @@ from verse.learners.der import DER
 from verse.learners.er_ace import ERACE
 from verse.learners.ewcpp import EWCPP
 from verse.learners.exstream import ExStream
+from verse.learners.fecam import FeCAM
 from verse.learners.fine_tune import FineTune
 from verse.learners.gdumb import GDumb
 from verse.learners.gem import GEM
 from verse.learners.icarl import ICaRL
+from verse.learners.klda import KLDA
 from verse.learners.lamaml import LaMAML
 from verse.learners.lwf import LwF
 from verse.learners.mas import MAS
@@ -62,6 +64,7 @@ __all__ = [
     "ERACE",
     "EWCPP",
     "GEM",
+    "KLDA",
     "MAS",
     "MIR",
     "NCM",
@@ -74,6 +77,7 @@ __all__ = [
     "VERSELDA",
     "BaSiL",
     "ExStream",
+    "FeCAM",
     "FineTune",
     "GDumb",
     "ICaRL",
@@ -126,6 +130,8 @@ _CLASSES: tuple[type[Learner], ...] = (
     NCM,
     Ridge,
     RanPAC,
+    KLDA,
+    FeCAM,
     Offline,
 )
 # Published results name them, and are read with the settings that they had.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from verse.kernels.class_moments import ClassMoments
 from verse.kernels.joint_statistics import JointStatistics
 from verse.kernels.moments import Moments
 from verse.memory.base import Memory
@@ -64,7 +65,7 @@ def _require_fit(learner: Learner) -> None:
             part.set_class_count(n)  # in old files it may have been more
             y = part.fields["y"][: len(part)]
             fits = not len(part) or (int(y.min()) >= 0 and int(y.max()) < n)
-        elif isinstance(part, JointStatistics | Moments):
+        elif isinstance(part, ClassMoments | JointStatistics | Moments):
             fits = len(part.counts) == n
         else:
             continue
