@@ -36,6 +36,7 @@ def whiten_correlations(covariance: Tensor) -> Tensor:
     if not bool(deviation.all()):  # one sample, or all the same: nothing is known of the spread
         return torch.eye(d, device=device)
     R = S / deviation.outer(deviation)
+    W: Tensor
     L, failed = torch.linalg.cholesky_ex(R)
     if int(failed):  # not positive definite to working precision
         values, vectors = torch.linalg.eigh(R)
