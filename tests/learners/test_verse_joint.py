@@ -46,10 +46,13 @@ def test_its_network_is_that_of_verse() -> None:
 
 def test_scores_are_the_distances_plus_the_networks() -> None:
     F = _grid()
-    learner = _taught(VERSEJoint, F, weight=0.7, sharpness=30)
+    learner = _taught(VERSEJoint, F, weight=0.7, sharpness=30, average=0.4)
     Z = _stream(F, seed=1)[0]
-    known = learner.statistics
-    far = known.distances(learner.features(Z)) / (known.scale * known._expected)
+    E = learner.features(Z)
+    known, averages = learner.statistics, learner.averages
+    assert averages.d == 5 and torch.allclose(averages.means, known.means[:, ::4], atol=1e-5)
+    far = 0.6 * known.distances(E) / (known.scale * known._expected)
+    far += 0.4 * averages.distances(E[:, ::4]) / (averages.scale * averages._expected)
     scaled = 10 * torch.nn.functional.normalize(Z.flatten(1)).view(Z.shape)
     expected = (0.7 * learner.theta.scores(scaled) - 15 * far) * (40 / 3) / (40 / 3 + 9)
     difference = learner.logits(Z) - expected  # the same for all classes

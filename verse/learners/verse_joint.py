@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Self
 
+import torch
 from torch import Tensor, nn
 
 from verse.backbones.grid import POSITIONS, Grid, Scale
@@ -20,6 +21,7 @@ from verse.network.plastic import Head, Plastic
 from verse.settings import about, share
 
 FEW = 9  # n₀
+AVERAGES = 0.3  # least share of one variance in the covariance of the averages
 
 
 class VERSEJoint(VERSE):
@@ -27,11 +29,14 @@ class VERSEJoint(VERSE):
 
     Class means and a covariance forget nothing and know a class from its first sample; the network
     is trained to tell classes apart.
-    With e(z) the ``GridFeatures`` of a sample, d_k² its squared Mahalanobis distance to the mean of
-    class k, m the same distance as it is to be expected of a new sample of a class (both from
+    There are two such statistics: of all ``GridFeatures`` of a sample, what is in it and where, and
+    of its average over the positions alone. The first tell more apart; the second,
+    whose covariance is shrunk more, hold where pictures are turned, moved or lit otherwise than
+    those shown. With d_k² the squared Mahalanobis distance to the mean of class k,
+    m the same distance as it is to be expected of a new sample of a class (both from
     ``JointStatistics``), and n the mean number of samples of a class::
 
-        score_k = n / (n + n₀) · ( −½ κ d_k² / m + w F_θ(z)_k )
+        score_k = n / (n + n₀) · ( −½ κ ((1 − a) d_k² / m + a d'_k² / m') + w F_θ(z)_k )
 
     Posteriors of hundreds of values that are not independent are far too sure of themselves: d² is
     divided by what it usually is, and κ is for how many independent values it counts. n₀ is how
@@ -50,9 +55,11 @@ class VERSEJoint(VERSE):
     memory
         What VERSE replays from.
     s
-        How much "where" counts beside "what".
+        How much "where" counts beside "what" in the first statistics.
     shrinkage
-        Least share of one common variance in the covariance.
+        Least share of one common variance in their covariance.
+    average
+        a, the say of the second.
     sharpness
         κ.
     weight
@@ -77,17 +84,18 @@ class VERSEJoint(VERSE):
         adaptation="a variant of this project: VERSE's network and a streaming discriminant "
         "analysis with one covariance answer together.",
     )
-    STATE: ClassVar[tuple[str, ...]] = (*VERSE.STATE, "statistics")
+    STATE: ClassVar[tuple[str, ...]] = (*VERSE.STATE, "statistics", "averages")
 
     def __init__(
         self,
         F: Plastic,
         memory: Memory,
         *,
-        s: Annotated[float, share("how much where counts beside what")] = 0.5,
-        shrinkage: Annotated[float, about("share of one variance", above=0, most=0.5)] = 0.15,
+        s: Annotated[float, share("how much where counts beside what")] = 1.0,
+        shrinkage: Annotated[float, about("share of one variance", above=0, most=0.5)] = 0.1,
+        average: Annotated[float, share("say of the average over the positions")] = 0.25,
         sharpness: Annotated[float, about("how sure the statistics are", above=0)] = 60.0,
-        weight: Annotated[float, about("of the network beside the statistics", least=0)] = 0.25,
+        weight: Annotated[float, about("of the network beside the statistics", least=0)] = 0.05,
         alpha: float = 0.15,
         beta: float = 0.3,
         lam: float = 0.03,
@@ -100,18 +108,22 @@ class VERSEJoint(VERSE):
         require_settings(VERSEJoint, locals())
         super().__init__(linear_on_grid(F), memory, alpha=alpha, beta=beta, lam=lam, gamma=gamma,
                          r=r, C=C, clip=clip, seed=seed)  # fmt: skip
-        self.s, self.shrinkage, self.sharpness, self.weight = s, shrinkage, sharpness, weight
+        self.s, self.shrinkage, self.average = s, shrinkage, average
+        self.sharpness, self.weight = sharpness, weight
         self._scale = Scale()  # one learning rate fits all features
         self.features = GridFeatures(
             F.z_shape, s=s, channels_last=F.channels_last, device=self.device
         )
         self.statistics = JointStatistics(self.features.d, self.device, shrinkage=shrinkage)
+        d = len(range(0, self.features.d, self.features.positions))
+        self.averages = JointStatistics(d, self.device, shrinkage=AVERAGES)
 
     def step(self, z: Tensor, y: int) -> None:
         e = self.features(z)[0]
         self.require_finite(self.statistics.largest(e, y))
         super().step(self._scale(z), y)
         self.statistics.add(e, y)
+        self.averages.add(e[:: self.features.positions].contiguous(), y)
 
     def absorb(self, other: Self, outputs: Sequence[int], *, steps: int) -> None:
         """Statistics add exactly. Of a class that both know the network has the mean of both,
@@ -127,13 +139,15 @@ class VERSEJoint(VERSE):
                 counts[at] += m
             mine.sync()
         self.statistics.absorb(other.statistics, outputs)
+        self.averages.absorb(other.averages, outputs)
         self.memory.absorb(other.memory, outputs)
         for _ in range(steps if len(self.memory) else 0):
             sample = self.memory.sample(1)
             self._train(sample.z, int(sample.y))
 
     def logits(self, Z: Tensor) -> Tensor:
-        evidence = self.statistics.evidence(self.features(Z))
+        weight, bias = self._classifier()
+        evidence = torch.addmm(bias, self.features(Z), weight.t())
         learned = super().logits(self._scale(Z))
         return learned.mul_(self.weight).add_(evidence, alpha=self.sharpness).mul_(self._trust)
 
@@ -143,8 +157,15 @@ class VERSEJoint(VERSE):
         n = self.statistics.samples / max(1, len(self.labels))
         return n / (n + FEW)
 
+    def _classifier(self) -> tuple[Tensor, Tensor]:
+        """(weight [classes, d], bias [classes]) of both statistics together, on all features."""
+        (weight, bias), (weight_a, bias_a) = self.statistics.classifier(), self.averages.classifier()
+        weight = weight * (1 - self.average)
+        weight[:, :: self.features.positions].add_(weight_a, alpha=self.average)
+        return weight, torch.lerp(bias, bias_a, self.average)
+
     def network(self) -> nn.Module:
-        statistics = nn.Sequential(self.features.module, linear(*self.statistics.classifier()))
+        statistics = nn.Sequential(self.features.module, linear(*self._classifier()))
         network = nn.Sequential(Scale(), super().network())
         trust = self._trust
         both = WeightedSum(network, self.weight * trust, statistics, self.sharpness * trust)

@@ -47,6 +47,7 @@ class GridFeatures:
         self.module: nn.Module = nn.Flatten()
         self.d = int(torch.Size(z_shape).numel())
         self._mix: Tensor | None = None  # of what is a grid already: ``module`` by two operations
+        self.positions = 1  # every so many values is one of what is in the picture
         if self.maps:
             channels, high, wide = z_shape
             pool: nn.Module = nn.Identity()  # a grid already
@@ -57,7 +58,7 @@ class GridFeatures:
             positions = Positions(mix)
             self._mix = mix.t() if isinstance(pool, nn.Identity) else None
             self.module = nn.Sequential(pool, nn.Flatten(), UnitLength(), positions)
-            self.d = 4 * channels
+            self.positions, self.d = len(_SIGNS), len(_SIGNS) * channels
 
     def __call__(self, z: Tensor) -> Tensor:
         """[n, d]."""
