@@ -2,10 +2,13 @@
 
     VERSE_DATA=… python benchmarks/default_choice.py run benchmarks/default_choice.jsonl [TRIAL …]
     python benchmarks/default_choice.py show benchmarks/default_choice.jsonl
+    python benchmarks/default_choice.py draw benchmarks/default_choice.jsonl reliability.png
 
 ``run`` adds the trials that the file does not hold yet; ``show`` compares them: the mean over seeds
 of the mean accuracy over test events, the difference to verse-joint with its 95 % interval over
-seeds, worst first, and how far probabilities are from what is right. Test frames are not looked at.
+seeds, worst first, and how far probabilities are from what is right; ``draw`` how often answers are
+right where they are so sure. Test frames are not looked at. A trial whose name begins with "before"
+is of the default before the averages; their calibration was that of its time.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ EVERY = {"eth80": 1}  # classes between two tests; 5 elsewhere
 SEEDS = range(100, 105)
 BYTES = 3_000_000  # of samples; the statistics of verse-joint are 6.6 MB beside them
 GRID = {"alpha": 0.15, "beta": 0.3, "lam": 0.03, "clip": None}  # rates of verse on a grid
+BEFORE = {"s": 0.5, "shrinkage": 0.15, "average": 0.0, "sharpness": 60.0, "weight": 0.25}
 # trial → (learner, settings, bytes of samples). All have the bytes of verse-joint, if they can.
 TRIALS: dict[str, tuple[str, dict[str, Any], int]] = {
     "verse-joint": ("verse-joint", {}, BYTES),
@@ -44,16 +48,17 @@ TRIALS: dict[str, tuple[str, dict[str, Any], int]] = {
     "slda pooled": ("slda", {"features": "input"}, BYTES),
     "verse": ("verse", GRID, BYTES + 6_600_000),
     "verse-lda": ("verse-lda", {}, BYTES + 5_000_000),
+    # one setting otherwise
     "weight=0": ("verse-joint", {"weight": 0.0}, BYTES),
-    "weight=0.5": ("verse-joint", {"weight": 0.5}, BYTES),
-    "weight=1": ("verse-joint", {"weight": 1.0}, BYTES),
-    "s=0.25": ("verse-joint", {"s": 0.25}, BYTES),
-    "s=1": ("verse-joint", {"s": 1.0}, BYTES),
-    "shrinkage=0.1": ("verse-joint", {"shrinkage": 0.1}, BYTES),
-    "shrinkage=0.3": ("verse-joint", {"shrinkage": 0.3}, BYTES),
-    "32 MB": ("verse-joint", {}, 32_000_000),
+    "average=0": ("verse-joint", {"average": 0.0}, BYTES),
+    "s=0.5": ("verse-joint", {"s": 0.5}, BYTES),
+    # what was the default before: no averages, a network with more say
+    "before": ("verse-joint", BEFORE, BYTES),
+    "before, weight=0": ("verse-joint", BEFORE | {"weight": 0.0}, BYTES),
+    "before, weight=0.5": ("verse-joint", BEFORE | {"weight": 0.5}, BYTES),
+    "before, s=0.25": ("verse-joint", BEFORE | {"s": 0.25}, BYTES),
+    "before, shrinkage=0.1": ("verse-joint", BEFORE | {"shrinkage": 0.1}, BYTES),
 }
-FIRST = ("verse-joint", "slda joint", "slda pooled", "verse", "verse-lda")
 SAMPLES = (3, 10, 30, 0)  # of a class, for calibration; 0: all
 
 
@@ -88,7 +93,8 @@ def calibration(trial: str, ready: Prepared, samples: int, seed: int) -> dict[st
     sure, place = p.max(1), np.minimum((p.max(1) * 10).astype(int), 9)
     error = metrics.calibration_error(sure, right)
     found = {"accuracy": right.mean(), "confidence": sure.mean(), "ece": error}
-    bins = [np.bincount(place, values, 10).round(2).tolist() for values in (sure, right)]
+    each_bin = (sure, right, np.ones(len(right)))
+    bins = [np.bincount(place, values, 10).round(2).tolist() for values in each_bin]
     return {name: round(float(value), 4) for name, value in found.items()} | {
         "n": len(right),
         "bins": bins,
@@ -147,13 +153,40 @@ def show(path: Path) -> None:
         "\nexpected calibration error: samples a class, accuracy, confidence, error of the answers"
     )
     print("of all draws together, mean of the errors of each draw")
-    for (_, name, n), found in errors.items():
+    for (trial, name, n), found in errors.items():
         a, c, e = (np.mean([f[k] for f in found]) for k in ("accuracy", "confidence", "ece"))
-        sure, right = np.array([f["bins"] for f in found]).sum(0)
+        sure, right = np.array([f["bins"][:2] for f in found]).sum(0)
         pooled = np.abs(sure - right).sum() / sum(f["n"] for f in found)
-        print(f"  {name:12s} {n or 'all':>4} {a:.3f} {c:.3f} {pooled:.3f} {e:.3f}")
+        print(f"  {trial:12s} {name:12s} {n or 'all':>4} {a:.3f} {c:.3f} {pooled:.3f} {e:.3f}")
+
+
+def draw(path: Path, out: Path) -> None:
+    """Reliability: how often answers are right, by how sure they are; a panel for each set."""
+    import matplotlib.pyplot as plt
+
+    held = [json.loads(line) for line in path.read_text().splitlines()]
+    figure, panels = plt.subplots(1, len(SETS), figsize=(14, 3.2), sharey=True)
+    for name, panel in zip(SETS, panels, strict=True):
+        panel.plot([0, 1], [0, 1], color="0.7", linewidth=1)
+        for samples in SAMPLES:
+            found = [f for f in held if f["what"][:3] == ["verse-joint", name, samples]]
+            if found:
+                sure, right, n = np.array([f["bins"] for f in found]).sum(0)
+                some = n >= 0.01 * n.sum()  # a point of a few frames says nothing
+                label = f"{samples or 'all'} samples a class"
+                panel.plot(sure[some] / n[some], right[some] / n[some], "o-", ms=3, label=label)
+        panel.set(title=name, xlabel="mean probability of the answer", xlim=(0, 1), ylim=(0, 1))
+    panels[0].set_ylabel("share of right answers")
+    panels[-1].legend(fontsize=7, loc="lower right")
+    figure.tight_layout()
+    figure.savefig(out, dpi=110)
 
 
 if __name__ == "__main__":
     command, file = sys.argv[1], Path(sys.argv[2])
-    run(file, sys.argv[3:] or list(TRIALS)) if command == "run" else show(file)
+    if command == "run":
+        run(file, sys.argv[3:] or list(TRIALS))
+    elif command == "draw":
+        draw(file, Path(sys.argv[3]))
+    else:
+        show(file)

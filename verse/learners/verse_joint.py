@@ -20,7 +20,7 @@ from verse.memory.base import Memory
 from verse.network.plastic import Head, Plastic
 from verse.settings import about, share
 
-FEW = 9  # n₀
+BEFORE, MANY = 25, 575  # n₀, N₀
 AVERAGES = 0.3  # least share of one variance in the covariance of the averages
 
 
@@ -34,13 +34,14 @@ class VERSEJoint(VERSE):
     whose covariance is shrunk more, hold where pictures are turned, moved or lit otherwise than
     those shown. With d_k² the squared Mahalanobis distance to the mean of class k,
     m the same distance as it is to be expected of a new sample of a class (both from
-    ``JointStatistics``), and n the mean number of samples of a class::
+    ``JointStatistics``), and N the samples so far::
 
-        score_k = n / (n + n₀) · ( −½ κ ((1 − a) d_k² / m + a d'_k² / m') + w F_θ(z)_k )
+        score_k = (N + n₀) / (N + n₀ + N₀) · ( −½ κ ((1 − a) d_k² / m + a d'_k² / m') + w F_θ(z)_k )
 
     Posteriors of hundreds of values that are not independent are far too sure of themselves: d² is
-    divided by what it usually is, and κ is for how many independent values it counts. n₀ is how
-    many samples of a class tell as much as one knew before.
+    divided by what it usually is, and κ is for how many independent values it counts. The
+    factor before it is for how few samples there are: the covariance, which all classes share, is
+    what they are needed for.
 
     The network is linear on the same grid, whatever the split: larger maps are averaged to it.
     Its features have one length, so that one learning rate fits all. λ is a tenth of the paper's:
@@ -94,8 +95,8 @@ class VERSEJoint(VERSE):
         s: Annotated[float, share("how much where counts beside what")] = 1.0,
         shrinkage: Annotated[float, about("share of one variance", above=0, most=0.5)] = 0.1,
         average: Annotated[float, share("say of the average over the positions")] = 0.25,
-        sharpness: Annotated[float, about("how sure the statistics are", above=0)] = 60.0,
-        weight: Annotated[float, about("of the network beside the statistics", least=0)] = 0.05,
+        sharpness: Annotated[float, about("how sure the statistics are", above=0)] = 96.0,
+        weight: Annotated[float, about("of the network beside the statistics", least=0)] = 0.08,
         alpha: float = 0.15,
         beta: float = 0.3,
         lam: float = 0.03,
@@ -146,20 +147,24 @@ class VERSEJoint(VERSE):
             self._train(sample.z, int(sample.y))
 
     def logits(self, Z: Tensor) -> Tensor:
-        weight, bias = self._classifier()
-        evidence = torch.addmm(bias, self.features(Z), weight.t())
+        E, a = self.features(Z), self.average
+        evidence = self.statistics.evidence(E).mul_(1 - a)
+        evidence.add_(self.averages.evidence(E[:, :: self.features.positions]), alpha=a)
         learned = super().logits(self._scale(Z))
         return learned.mul_(self.weight).add_(evidence, alpha=self.sharpness).mul_(self._trust)
 
     @property
     def _trust(self) -> float:
-        """n / (n + n₀)."""
-        n = self.statistics.samples / max(1, len(self.labels))
-        return n / (n + FEW)
+        """(N + n₀) / (N + n₀ + N₀)."""
+        known = self.statistics.samples + BEFORE
+        return known / (known + MANY)
 
     def _classifier(self) -> tuple[Tensor, Tensor]:
         """(weight [classes, d], bias [classes]) of both statistics together, on all features."""
-        (weight, bias), (weight_a, bias_a) = self.statistics.classifier(), self.averages.classifier()
+        (weight, bias), (weight_a, bias_a) = (
+            self.statistics.classifier(),
+            self.averages.classifier(),
+        )
         weight = weight * (1 - self.average)
         weight[:, :: self.features.positions].add_(weight_a, alpha=self.average)
         return weight, torch.lerp(bias, bias_a, self.average)
