@@ -94,7 +94,7 @@ class VERSEJoint(VERSE):
         *,
         s: Annotated[float, share("how much where counts beside what")] = 1.0,
         shrinkage: Annotated[float, about("share of one variance", above=0, most=0.5)] = 0.1,
-        average: Annotated[float, share("say of the average over the positions")] = 0.25,
+        average: Annotated[float, share("say of the average over the positions")] = 0.2,
         sharpness: Annotated[float, about("how sure the statistics are", above=0)] = 96.0,
         weight: Annotated[float, about("of the network beside the statistics", least=0)] = 0.08,
         alpha: float = 0.15,
