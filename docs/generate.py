@@ -92,38 +92,39 @@ def markdown(text: str) -> str:
 # ---- learners -------------------------------------------------------------------------------
 
 LEARNERS = """
-Every method sees the same thing: one feature `z = G(image)` and its class at a time, once. All
-share F, its start weights, the number of draws C and the memory budget; they differ in what they do
-with them. Each name below is what `verse run --learner` takes and has a page with its update, its
-settings and where they come from.
-
-**Faithful**: as its authors do it. **Adapted**: with a deviation that a stream of single samples
-needs, or a variant of this project; the page says which and why.
-
 ## Which one to take
 
-- **To teach a device**: [verse-joint](verse-joint.md), what `verse serve` and `StreamClassifier`
-  take by themselves. It knows a class after a few frames, in any order, and one choice of settings
-  did well on five unlike data sets.
+- **To teach a device**: [verse-joint](verse-joint.md), the default of `verse serve` and
+  `StreamClassifier`. It recognises a class after a few frames, in any order, and works well on five
+  different data sets with the same settings.
 - **Where memory or time is scarce, or no sample may be kept**: [slda](slda.md), with
-  `features=grid` where it matters where in the picture something is. A step takes less than a
-  millisecond, and on [the data measured here](../results/index.md) nothing that replays samples is
-  ahead of such statistics. They cannot learn more than their fixed features show.
-- **To compare with the paper**: [verse](verse.md) as published, its rivals
-  [tinyer-c48](tinyer-c48.md) and [tinyer-2step](tinyer-2step.md) of equal cost, and
-  [fine-tune](fine-tune.md) and [offline](offline.md) as bounds.
+  `features=grid` if the position in the picture matters. A step takes less than a millisecond. On
+  [the data measured here](../results/index.md) no method that replays samples is more accurate. But it
+  cannot learn more than the fixed features show.
+- **To compare with the paper**: [verse](verse.md) as published, [tinyer-c48](tinyer-c48.md) and
+  [tinyer-2step](tinyer-2step.md) as rivals of equal cost, and [fine-tune](fine-tune.md) and
+  [offline](offline.md) as lower and upper bounds.
 
-## All of them
+## All learners
+
+Every method gets one feature `z = G(image)` and its class at a time, once. All methods share the
+trainable network F, its initial weights, the number of replayed samples C and the memory budget. Use
+the names with `--learner`. Each name links to a page with the update rule and the settings.
+
+**Faithful**: as published. **Adapted**: changed for a stream of single samples, or a variant of this
+project; the page of the method explains what and why.
 """
 ASSUMPTIONS = """
 ## What each method assumes
 
-As its authors publish it, which is what the paper's table compares; `verse list learners` prints
-the same. ✓ yes, ✗ no, – does not apply. *Tunes*: needs a fine-tuning phase. *CIL*:
-class-incremental, no task labels. *Subset*: replays a few samples, not its whole memory. *Breaks
-CISLL*: does not fit class-incremental streaming lifelong learning for one of these reasons.
-*Train*, *infer*: how often the network visits the data, ζ(1) once or ζ(n) n times, in training and
-before an answer. -: not stated.
+The table describes each method as published, as the paper's table does. `verse list learners` prints
+the same table. ✓ yes, ✗ no, – does not apply, - not stated.
+
+- *Tunes*: needs a fine-tuning phase.
+- *CIL*: class-incremental, needs no task labels.
+- *Subset*: replays a few samples in each step, not its whole memory.
+- *Train*, *infer*: passes over the data in training and before a prediction; ζ(1) is one, ζ(n) is n.
+- *Breaks CISLL*: does not fit class-incremental streaming lifelong learning.
 """
 
 
