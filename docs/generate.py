@@ -99,8 +99,8 @@ LEARNERS = """
   different data sets with the same settings.
 - **Where memory or time is scarce, or no sample may be kept**: [slda](slda.md), with
   `features=grid` if the position in the picture matters. A step takes less than a millisecond. On
-  [the data measured here](../results/index.md) no method that replays samples is more accurate. But it
-  cannot learn more than the fixed features show.
+  [the data measured here](../results/index.md) no method that replays samples is more accurate.
+  But it cannot learn more than the fixed features show.
 - **To compare with the paper**: [verse](verse.md) as published, [tinyer-c48](tinyer-c48.md) and
   [tinyer-2step](tinyer-2step.md) as rivals of equal cost, and [fine-tune](fine-tune.md) and
   [offline](offline.md) as lower and upper bounds.
@@ -108,22 +108,22 @@ LEARNERS = """
 ## All learners
 
 Every method gets one feature `z = G(image)` and its class at a time, once. All methods share the
-trainable network F, its initial weights, the number of replayed samples C and the memory budget. Use
-the names with `--learner`. Each name links to a page with the update rule and the settings.
+trainable network F, its initial weights, the number of replayed samples C and the memory budget.
+Use the names with `--learner`. Each name links to a page with the update rule and the settings.
 
-**Faithful**: as published. **Adapted**: changed for a stream of single samples, or a variant of this
-project; the page of the method explains what and why.
+**Faithful**: as published. **Adapted**: changed for a stream of single samples, or a variant of
+this project; the page of the method explains what and why.
 """
 ASSUMPTIONS = """
 ## What each method assumes
 
-The table describes each method as published, as the paper's table does. `verse list learners` prints
-the same table. ✓ yes, ✗ no, – does not apply, - not stated.
+The table describes each method as published, as the paper's table does. `verse list learners`
+prints the same table. ✓ yes, ✗ no, – does not apply, - not stated.
 
 - *Tunes*: needs a fine-tuning phase.
 - *CIL*: class-incremental, needs no task labels.
 - *Subset*: replays a few samples in each step, not its whole memory.
-- *Train*, *infer*: passes over the data in training and before a prediction; ζ(1) is one, ζ(n) is n.
+- *Train*, *infer*: passes over the data in training and before a prediction; ζ(1): one, ζ(n): n.
 - *Breaks CISLL*: does not fit class-incremental streaming lifelong learning.
 """
 
