@@ -17,7 +17,7 @@ from verse.settings import Clip, Draws, Rate
 
 
 class AGEM(Learner):
-    """The new sample's gradient, without what would raise the loss on memory.
+    """The gradient of the new sample, projected so that the loss on memory does not rise.
 
     A. Chaudhry et al., "Efficient lifelong learning with A-GEM", ICLR 2019. With g the gradient of
     CE(z_t, y_t; θ) and r that of C draws from memory::

@@ -24,7 +24,7 @@ POOL = 4  # candidates looked at for every sample that is replayed
 
 
 class BaSiL(Learner):
-    """A Gaussian over the linear layer; each sample turns the posterior into the next prior.
+    """A Gaussian posterior over the linear layer, updated with every sample.
 
     S. Banerjee, V. K. Verma, V. P. Namboodiri, "Streaming lifelong learning with any-time
     inference", ICRA 2023. The authors' code is not public; this follows the abstract, which names

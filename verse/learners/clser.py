@@ -20,7 +20,7 @@ PREDICTORS = ("stable", "plastic", "theta")
 
 
 class CLSER(Learner):
-    """Replay that also stays near the copy which knows each replayed sample better.
+    """Replay with two averaged copies of the network, whose logits are targets.
 
     E. Arani, F. Sarfraz, B. Zonooz, "Learning fast, learning slow: a general continual learning
     method based on complementary learning system", ICLR 2022. For every replayed sample h is the

@@ -19,7 +19,7 @@ LATER = ("ignore", "lowest")
 
 
 class DER(Learner):
-    """Cross-entropy on the new sample, and the stored logits of old ones as their targets.
+    """Replay that keeps the logits of stored samples as targets.
 
     P. Buzzega et al., "Dark experience for general continual learning: a strong, simple baseline",
     NeurIPS 2020. With h the logits at insertion, from before the update, and two independent draws

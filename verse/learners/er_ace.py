@@ -16,7 +16,7 @@ from verse.settings import Clip, DrawsOrNone, Rate, about
 
 
 class ERACE(Learner):
-    """The new sample competes with the classes of the present batch only, old ones with all.
+    """Replay; the loss of a new sample uses only the classes of the current batch.
 
     L. Caccia et al., "New insights on reducing abrupt representation change in online continual
     learning", ICLR 2022. With K the classes of the new sample and of the ``recent`` − 1 samples

@@ -19,7 +19,7 @@ from verse.settings import about
 
 
 class EWCPP(Anchored):
-    """Weights that matter to the likelihood of what was learned are held by a quadratic penalty.
+    """A quadratic penalty on weights that are important by their Fisher information.
 
     J. Kirkpatrick et al., "Overcoming catastrophic forgetting in neural networks", PNAS 2017; the
     running form is EWC++ of A. Chaudhry et al., "Riemannian walk for incremental learning",

@@ -18,7 +18,7 @@ from verse.types import Refused
 
 
 class ExStream(Learner):
-    """Merge prototypes, then learn the last layer in one pass over all of them.
+    """Prototypes per class that are merged; the last layer learns from all of them.
 
     T. Hayes, N. Cahill, C. Kanan, "Memory efficient experience replay for streaming learning",
     ICRA 2019. With embeddings e = body(z) of the start weights and a full memory, the two closest

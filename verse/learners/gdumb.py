@@ -37,7 +37,7 @@ def warm_restarts(epoch: int, highest: float, lowest: float) -> float:
 
 
 class GDumb(Learner):
-    """A greedy class-balanced memory, and a network trained afresh on it in ``consolidate``.
+    """A class-balanced memory; ``consolidate`` trains a new network on it.
 
     A. Prabhu, P. Torr, P. Dokania, "GDumb: a simple approach that questions our progress in
     continual learning", ECCV 2020. ``learn_one`` only fills the memory. ``consolidate`` starts

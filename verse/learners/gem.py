@@ -19,7 +19,7 @@ from verse.settings import Clip, Rate, about
 
 
 class GEM(Learner):
-    """The new sample's gradient, turned until no past stretch of the stream gets worse.
+    """The gradient of the new sample, projected so that no past part of the stream gets worse.
 
     D. Lopez-Paz and M. Ranzato, "Gradient episodic memory for continual learning", NIPS 2017. With
     g the gradient of CE(z_t, y_t; θ) and G the gradients of past tasks' samples, one row each::

@@ -23,7 +23,7 @@ ABSENT = -8.0  # score of a class without exemplars; others are ≥ −4, the sp
 
 
 class ICaRL(Learner):
-    """Exemplars by herding, answers by their class means, one sigmoid per class to learn.
+    """Exemplars chosen by herding; predicts the class with the nearest exemplar mean.
 
     S.-A. Rebuffi et al., "iCaRL: incremental classifier and representation learning", CVPR 2017.
     With targets t of one for the true class, σ(F_teacher(z))_k for the other classes k that the

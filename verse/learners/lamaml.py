@@ -17,7 +17,7 @@ from verse.settings import DrawsOrNone, about
 
 
 class LaMAML(Learner):
-    """One step ahead on the new sample; what replay says there moves the rates, then the weights.
+    """Look-ahead MAML: a meta-gradient on replayed samples adapts learning rates and weights.
 
     G. Gupta, K. Yadav, L. Paull, "La-MAML: look-ahead meta learning for continual learning",
     NeurIPS 2020. With a rate a_i for every parameter, g = ∇ CE(z_t, y_t; θ) and

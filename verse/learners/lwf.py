@@ -18,7 +18,7 @@ from verse.settings import Clip, Rate, about
 
 
 class LwF(Learner):
-    """On new samples the network keeps answering for old classes as its former self did.
+    """Distillation: on new samples the outputs for old classes stay as they were.
 
     Z. Li and D. Hoiem, "Learning without forgetting", ECCV 2016. With s = F_θ(z_t), ŝ the scores
     of a copy of the network from the last trigger and K the classes it knew::

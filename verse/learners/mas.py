@@ -28,7 +28,7 @@ def squared_norm(scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class MAS(Anchored):
-    """Weights to which the network's output is sensitive are held by a quadratic penalty.
+    """A quadratic penalty on weights to which the network's output is sensitive.
 
     R. Aljundi et al., "Memory aware synapses: learning what (not) to forget", ECCV 2018::
 

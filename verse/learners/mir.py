@@ -17,8 +17,7 @@ from verse.settings import Clip, DrawsOrNone, Rate, about
 
 
 class MIR(Learner):
-    """A virtual step on the new sample tells which remembered ones would suffer; these are
-    replayed.
+    """Replay of the stored samples whose loss a step on the new sample would raise most.
 
     R. Aljundi et al., "Online continual learning with maximally interfered retrieval", NeurIPS
     2019 (the variant that replays stored samples, ER-MIR). With ℓ the cross-entropy::

@@ -16,7 +16,7 @@ from verse.network.plastic import Plastic
 
 
 class NCM(Learner):
-    """The class whose mean embedding is nearest; a running mean per class is all it keeps.
+    """Nearest class mean: it stores one running mean per class.
 
     T. Mensink et al., "Distance-based image classification: generalizing to new classes at
     near-zero cost", TPAMI 2013 (without their learned metric). With e = body(z) of the start

@@ -18,7 +18,7 @@ from verse.settings import about
 
 
 class RanPAC(Learner):
-    """A random layer with rectifiers that never changes, and least squares behind it.
+    """A fixed random layer with ReLU, followed by ridge regression.
 
     M. McDonnell et al., "RanPAC: random projections and pre-trained models for continual
     learning", NeurIPS 2023. With e the features of a sample, of length one, and R [M, d] of

@@ -25,7 +25,7 @@ MOST_VECTORS = 256 * 256  # that k-means looks at
 
 
 class REMIND(Learner):
-    """Compress every feature, learn from decompressed ones, replay with crops and mixup.
+    """Replay of compressed features, with random crops and mixup.
 
     T. Hayes et al., "REMIND your neural network to prevent catastrophic forgetting", ECCV 2020.
     With q = decode ∘ encode of a product quantiser, λ ~ Beta(a, a), and two draws A, B of C codes

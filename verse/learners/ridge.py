@@ -18,7 +18,7 @@ from verse.settings import about
 
 
 class Ridge(Learner):
-    """Least squares on one-hot labels, exact after every sample and the same in any order.
+    """Ridge regression on one-hot labels, updated exactly; the order does not matter.
 
     H. Zhuang et al., "ACIL: analytic class-incremental learning with absolute memorization and
     privacy protection", NeurIPS 2022; "G-ACIL: analytic learning for exemplar-free generalized

@@ -18,7 +18,7 @@ from verse.settings import about
 
 
 class SI(Anchored):
-    """Weights whose movement lowered the loss are held by a quadratic penalty.
+    """A quadratic penalty on weights whose changes have lowered the loss.
 
     F. Zenke et al., "Continual learning through synaptic intelligence", ICML 2017. With g the
     gradient of the cross-entropy alone and Δθ what the weights really moved::

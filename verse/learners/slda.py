@@ -17,7 +17,7 @@ from verse.settings import about
 
 
 class SLDA(Learner):
-    """Class means and one covariance, both exact after every sample; a linear classifier of them.
+    """Linear discriminant analysis with class means and one shared covariance, updated exactly.
 
     T. Hayes, C. Kanan, "Lifelong machine learning with deep streaming linear discriminant
     analysis", CVPR workshops 2020. With e = body(z) of the start weights (``features="embedding"``)

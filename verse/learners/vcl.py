@@ -23,7 +23,7 @@ PRIOR_MEAN, PRIOR_LOG_VAR = 0.0, 0.0  # the authors' first prior, N(0, 1)
 
 
 class VCL(Learner):
-    """The posterior of what was learned is the prior of what comes.
+    """Variational continual learning: the posterior so far is the next prior.
 
     C. V. Nguyen et al., "Variational continual learning", ICLR 2018. With independent Gaussians
     q = N(μ, σ²) over the head's weights and p the prior, N(0, 1) at first::

@@ -23,7 +23,7 @@ PREDICTORS = ("theta", "phi")
 
 
 class VERSE(Learner):
-    """Look ahead with the new sample, then correct the weights with what memory holds.
+    """A virtual step with the new sample, then a correction with samples from memory.
 
     S. Banerjee et al., "VERSE: virtual-gradient aware streaming lifelong learning with anytime
     inference", ICRA 2024. With D_v = {(z_t, y_t)} ∪ C draws, D_M and D_l of C draws each::

@@ -19,7 +19,7 @@ from verse.settings import about
 
 
 class VERSELDA(VERSE):
-    """VERSE learns as written; a discriminant analysis of fixed features answers along with it.
+    """VERSE combined with a discriminant analysis of fixed features.
 
     A memory of a few per cent forgets what it does not hold. Class means and a covariance do not:
     they are the same whatever the order of the stream, and know a new class from its first
