@@ -40,6 +40,7 @@ from verse.learners.ranpac import RanPAC
 from verse.learners.remind import REMIND
 from verse.learners.replay import TinyER
 from verse.learners.ridge import Ridge
+from verse.learners.scr import SCR
 from verse.learners.si import SI
 from verse.learners.slda import SLDA
 from verse.learners.traits import Traits
@@ -69,6 +70,7 @@ __all__ = [
     "MIR",
     "NCM",
     "REMIND",
+    "SCR",
     "SI",
     "SLDA",
     "VCL",
@@ -111,6 +113,7 @@ _CLASSES: tuple[type[Learner], ...] = (
     TinyER,
     ERACE,
     MIR,
+    SCR,
     DER,
     CLSER,
     GDumb,

@@ -27,10 +27,10 @@ class BaSiL(Learner):
     """A Gaussian posterior over the linear layer, updated with every sample.
 
     S. Banerjee, V. K. Verma, V. P. Namboodiri, "Streaming lifelong learning with any-time
-    inference", ICRA 2023. The authors' code is not public; this follows the abstract, which names
-    a Bayesian update from a single example, snapshot self-distillation, a choice of what to
-    rehearse and a rule of what to replace. With x = (φ(z), 1), p = softmax(W x) and the weights
-    W_k ~ N(w_k, 1/Λ_k), element by element, starting with Λ = 1/lr::
+    inference", ICRA 2023. Inspired by it: the authors' code is not public, and this follows the
+    abstract, which names a Bayesian update from a single example, snapshot self-distillation, a
+    choice of what to rehearse and a rule of what to replace. With x = (φ(z), 1), p = softmax(W x)
+    and the weights W_k ~ N(w_k, 1/Λ_k), element by element, starting with Λ = 1/lr::
 
         Λ_k ← Λ_k + p_k (1 − p_k) x²                            (evidence of the new sample alone)
         w   ← w − (1/Λ) ⊙ ∇ [ CE({new} ∪ M') + lam · MSE(W x', h') over M' ]
@@ -57,8 +57,8 @@ class BaSiL(Learner):
         kind="streaming",
         buffer="≤ 5 %",
         fidelity="adapted",
-        adaptation="no public code: written from the paper's abstract; the Bayesian update is a "
-        "diagonal Laplace step on the linear layer",
+        adaptation="inspired by the paper, not a reproduction: no public code, written from its "
+        "abstract; the Bayesian update is a diagonal Laplace step on the linear layer",
     )
     STATE: ClassVar[tuple[str, ...]] = ("precision",)
 

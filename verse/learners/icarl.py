@@ -11,15 +11,13 @@ from torch.nn.functional import normalize, one_hot
 from verse.backbones.outputs import UnitLength
 from verse.kernels.losses import binary_cross_entropy
 from verse.learners.base import Learner, require_settings
+from verse.learners.shared.exemplar_means import ExemplarMeans, make_means_layer, score_means
 from verse.learners.shared.trigger import DEFAULT, Trigger, When
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.herding import Herding
 from verse.network.plastic import Plastic
 from verse.settings import Clip, DrawsOrNone, Rate
-
-CHUNK = 256  # exemplars embedded at a time
-ABSENT = -8.0  # score of a class without exemplars; others are ≥ −4, the sphere's diameter squared
 
 
 class ICaRL(Learner):
@@ -82,7 +80,7 @@ class ICaRL(Learner):
         self.teacher = self.theta.copy()
         self.known = 0  # outputs the teacher knows
         self.learned = 0  # outputs that had a sample before this one
-        self._means: tuple[tuple[Tensor, ...], tuple[int, ...], Tensor] | None = None
+        self._means = ExemplarMeans()
 
     def step(self, z: Tensor, y: int) -> None:
         if self.clock.due(y):
@@ -92,7 +90,7 @@ class ICaRL(Learner):
         Z = torch.cat((z, old.z))
         labels = torch.cat((torch.tensor([y], device=self.device), old.y))
         target = self.targets(Z, labels)
-        e = normalize(self.theta.embed(z))[0]
+        e = self._phi(z)[0]
         _, g = self.theta.gradient(Z, binary_cross_entropy(target))
         self.descend(g, self.lr, self.clip)
         self.learned = len(self.labels)
@@ -121,35 +119,15 @@ class ICaRL(Learner):
 
     def logits(self, Z: Tensor) -> Tensor:
         """−‖φ(z) − μ_c‖² for every class."""
-        means = self._class_means()
-        e = normalize(self.theta.embed(Z))
-        # both of length one: ‖e − μ‖² = 2 − 2 e·μ
-        return torch.where(means.any(1), 2 * (e @ means.t()) - 2, ABSENT)
+        return score_means(self._phi(Z), self._class_means())
 
     def network(self) -> torch.nn.Module:
-        means = self._class_means()
-        bias = torch.where(means.any(1), -2.0, ABSENT)
-        F = self.theta.freeze(2 * means, bias)
+        F = self.theta.freeze(*make_means_layer(self._class_means()))
         return torch.nn.Sequential(F.body, UnitLength(), F.head)
 
-    def _class_means(self) -> Tensor:
-        """[classes, d]: the mean exemplar of each class, of length one, or zero if it has none.
+    def _phi(self, Z: Tensor) -> Tensor:
+        return normalize(self.theta.embed(Z))
 
-        They follow from the weights and the memory, so they are kept until one of these changes,
-        which their tensors' version numbers tell.
-        """
-        tensors = (self.theta.data, self.memory.fields["z"], self.memory.fields["y"])
-        versioned = not any(t.is_inference() for t in tensors)
-        versions = tuple(t._version for t in tensors) if versioned else ()
-        if self._means is not None and versioned:
-            same = all(a is b for a, b in zip(self._means[0], tensors, strict=True))
-            if same and self._means[1] == versions:
-                return self._means[2]
-        exemplars = self.memory.all()
-        means = torch.zeros(len(self.labels), self.F.head.d, device=self.device)
-        for start in range(0, len(exemplars), CHUNK):
-            part = slice(start, start + CHUNK)
-            means.index_add_(0, exemplars.y[part], normalize(self.theta.embed(exemplars.z[part])))
-        means = normalize(means)
-        self._means = (tensors, versions, means) if versioned else None
-        return means
+    def _class_means(self) -> Tensor:
+        n, d = len(self.labels), self.F.head.d
+        return self._means(self.memory, n, d, self._phi, self.theta.data)

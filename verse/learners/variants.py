@@ -58,7 +58,11 @@ def derpp(
     clip: float | None = 1.0,
     seed: int = 0,
 ) -> DER:
-    """DER with the labels of a second draw from memory."""
+    """DER with the labels of a second draw from memory.
+
+    ``beta`` is the authors' value for batches of as many new samples as old ones. Here it weighs
+    the mean of C old ones against a single new one: a fair comparison tries larger values, too.
+    """
     return DER(F, memory, lr=lr, alpha=alpha, beta=beta, later=later, C=C, clip=clip, seed=seed)
 
 

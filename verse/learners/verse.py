@@ -33,8 +33,8 @@ class VERSE(Learner):
         Φ   ← γ Φ + (1 − γ) θ   with probability r
 
     First order: nothing is differentiated through the virtual step. ``clip`` bounds the norm of
-    both gradients (None: the literal algorithm, which can diverge). ``predict_with`` is "theta"
-    as in the paper, or "phi".
+    both gradients; the paper has none (None), but a live classifier must not diverge.
+    ``predict_with`` is "theta" as in the paper, or "phi".
 
     >>> from verse.network.plastic import Head
     >>> from verse.memory import ClassBalanced
