@@ -19,9 +19,9 @@ def contrast_by_hand(phi: torch.Tensor, y: list[int]) -> torch.Tensor:
     anchors = []
     for i in range(len(y)):
         others = [k for k in range(len(y)) if k != i]
-        whole = torch.stack([torch.exp(phi[i] @ phi[k] / TAU) for k in others]).sum()
         pairs = [k for k in others if y[k] == y[i]]
         if pairs:
+            whole = torch.exp(phi[others] @ phi[i] / TAU).sum()
             logs = [torch.log(torch.exp(phi[i] @ phi[k] / TAU) / whole) for k in pairs]
             anchors.append(-torch.stack(logs).mean())
     return torch.stack(anchors).mean() if anchors else 0 * phi.sum()

@@ -36,10 +36,8 @@ class FeCAM(Learner):
 
     Parameters
     ----------
-    F
-        The plastic network; only its start weights are used, for the features.
-    memory
-        Not used: no sample is kept.
+    F, memory
+        Only the start weights of F are used, for the features; no sample is kept.
     beta
         β; 1: no transform. A negative value keeps its sign.
     gamma1, gamma2

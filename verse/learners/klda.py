@@ -34,16 +34,10 @@ class KLDA(Learner):
 
     Parameters
     ----------
-    F
-        The plastic network; only its start weights are used, for the features.
-    memory
-        Not used: no sample is kept.
-    M
-        Random features.
-    gamma
-        γ: how narrow the kernel is; near 0 it is discriminant analysis of the features themselves.
-    shrinkage
-        ε, or None.
+    F, memory
+        Only the start weights of F are used, for the features; no sample is kept.
+    M, gamma, shrinkage
+        Random features; γ, near 0 it is discriminant analysis of the features themselves; ε.
     features
         What of a sample it looks at, as in ``FixedFeatures``.
     seed
@@ -63,9 +57,8 @@ class KLDA(Learner):
         kind="streaming",
         subset_replay=None,
         fidelity="adapted",
-        adaptation="the covariance is shrunk, where the authors take the pseudo-inverse of all "
-        "samples at once; samples come one at a time, and each counts in the covariance by the "
-        "mean of its class at the end; features have length one, so that one γ fits all backbones.",
+        adaptation="the covariance is shrunk, where the authors take a pseudo-inverse; samples "
+        "come one at a time; features have length one, so that one γ fits all backbones.",
     )
     STATE: ClassVar[tuple[str, ...]] = ("moments",)
 
