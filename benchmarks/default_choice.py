@@ -50,6 +50,7 @@ TRIALS: dict[str, tuple[str, dict[str, Any], int]] = {
     "verse-lda": ("verse-lda", {}, BYTES + 5_000_000),
     # one setting otherwise
     "weight=0": ("verse-joint", {"weight": 0.0}, BYTES),
+    "average=0.25": ("verse-joint", {"average": 0.25}, BYTES),
     "average=0": ("verse-joint", {"average": 0.0}, BYTES),
     "s=0.5": ("verse-joint", {"s": 0.5}, BYTES),
     # what was the default before: no averages, a network with more say
