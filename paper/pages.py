@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from paper import headline, measured
+from paper import headline, measured, tuning_table
 from paper.blocks import filled, table
 from paper.source import read
 from verse import learners, streams
@@ -153,7 +153,7 @@ def rates() -> str:
     kept = {(r.run.learner, data_name(r)): _without_rate(r) for r in larger}
     for r in [*larger, *Store(RESULTS / "tuning").results()]:
         place = (r.run.learner, data_name(r))
-        if place in kept and _without_rate(r) == kept[place]:
+        if place in kept and r.run.at != "grid" and _without_rate(r) == kept[place]:
             found[place][_rate(r)] = r
     rows = [
         [*place, *(f"{by[rate].mu_all:.3f}" if rate in by else "–" for rate in RATES)]
@@ -187,6 +187,7 @@ TABLES = (
     (DOCS / "learners" / "verse.md", "stability", stability),
     (DOCS / "performance.md", "depth", depth),
     (DOCS / "experiments.md", "rates", rates),
+    (DOCS / "scale.md", "tuned", tuning_table.first_stage),
 )
 
 

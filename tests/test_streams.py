@@ -179,3 +179,15 @@ def test_schedule_refuses_a_stream_out_of_order():
 
 def test_event_selects_its_test_frames():
     assert Event(1, (2, 0)).select(np.array([0, 1, 2, 2])).tolist() == [0, 2, 3]
+
+
+def test_a_shorter_stream_is_spread_over_the_whole_one():
+    labels = np.repeat([0, 1, 2], 40)
+    whole = streams.order("class-instance", labels, labels, np.tile(np.arange(40), 3), seed=1)
+    short = streams.shorten(whole, 30)
+    assert len(short) == len(set(short.tolist())) == 30
+    assert np.array_equal(np.unique(labels[short], return_counts=True)[1], [10, 10, 10])
+    places = [whole.tolist().index(i) for i in short]
+    assert places == sorted(places)  # the same order
+    assert np.array_equal(streams.shorten(whole, 0), whole)
+    assert np.array_equal(streams.shorten(whole, 500), whole)

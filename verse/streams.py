@@ -45,6 +45,17 @@ def order(
     return _find_ordering(name)(table, seed)
 
 
+def shorten(stream: Ints, length: int) -> Ints:
+    """So many frames of a stream, spread evenly over it; 0, or more than there are: all.
+
+    >>> shorten(np.arange(10), 4).tolist()
+    [0, 2, 5, 7]
+    """
+    if not 0 < length < len(stream):
+        return stream
+    return stream[np.arange(length) * len(stream) // length]
+
+
 def names() -> tuple[str, ...]:
     """The names of the orderings."""
     return tuple(_ORDERINGS)

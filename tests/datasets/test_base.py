@@ -130,6 +130,7 @@ def test_names_and_descriptions():
     assert set(datasets.names()) == {
         "tabletop",
         "folder",
+        "joined",
         "icub1",
         "icub28",
         "core50",

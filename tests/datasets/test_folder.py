@@ -372,6 +372,37 @@ def test_films_survive_pickling(film):
     np.testing.assert_array_equal(copy.read(5), found.train.read(5))
 
 
+def test_threads_do_not_take_a_film_from_each_other(film, monkeypatch):
+    """Two threads that read two films in turns open each of them once."""
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Barrier
+
+    from verse.datasets import films
+
+    found, opened, together = load(film, "last:1"), [], Barrier(2)
+    assert found.train.source is found.test.source
+    make = films.Film.__init__
+
+    def counted(self, path):
+        opened.append(path.name)
+        make(self, path)
+
+    monkeypatch.setattr(films.Film, "__init__", counted)
+
+    def read(side):
+        images = []
+        for i in range(3):
+            together.wait(60)  # both are at the same frame of their film
+            images.append(side.read(i))
+        return images
+
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(read, (found.train, found.test)))
+    assert sorted(opened) == ["a.mp4", "b.mp4"]
+    for side, images in zip((found.train, found.test), both, strict=True):
+        assert all(np.array_equal(side.read(i), images[i]) for i in range(3))
+
+
 def test_a_damaged_film(film):
     (film / "cup" / "c.mp4").write_bytes(b"no film")
     with pytest.raises(BadData, match="cannot be opened as a film"):

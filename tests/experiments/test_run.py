@@ -44,7 +44,7 @@ def test_every_choice_changes_the_identity() -> None:
         "backbone": "resnet18", "at": "fc", "weights": "random", "features": "float16",
         "precision": "bfloat16", "batchnorm": "train", "settings": {"beta": 0.1},
         "memory": "fifo", "capacity": "1%", "every": 2, "steps": 5, "offline": False, "fps": 10.0,
-        "queue": 1, "step_seconds": 0.1, "prequential": True,
+        "queue": 1, "step_seconds": 0.1, "prequential": True, "length": 100,
     }  # fmt: skip
     assert set(other) == set(base.document())
     ids = {Run(**{"dataset": "tabletop"} | {key: value}).id for key, value in other.items()}

@@ -88,6 +88,8 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
               help="Test on training videos that this rule selects, instead of the test videos."
               )  # fmt: skip
 @click.option("--thin", default=1, show_default=True, help="Use every n-th frame of each video.")
+@click.option("--length", default=0, show_default=True,
+              help="Show so many frames, spread evenly over the stream. [0: all]")  # fmt: skip
 @click.option("--every", default=1, show_default=True, metavar="S",
               help="class-iid and class-instance: test after every S classes.")  # fmt: skip
 @click.option("--steps", default=10, show_default=True,

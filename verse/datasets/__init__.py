@@ -43,6 +43,10 @@ REGISTRY: dict[str, tuple[str, str]] = {
         "verse.datasets.folder.load",
         "your own images, folder:PATH with class/video/frame, class/frame or class/film",
     ),
+    "joined": (
+        "verse.datasets.joined.load",
+        "several folders in one stream: --data parts='A last:3 + B last:1'",
+    ),
     "icub1": (
         "verse.datasets.icub1.load",
         "iCubWorld 1.0: 10 categories shown to a robot, 6,002 training images",

@@ -75,6 +75,12 @@ class Film:
         self.container.close()
 
 
+class _Reader(threading.local):
+    """What one thread has open: one film at a time."""
+
+    film: Film | None = None
+
+
 class Films(Files):
     """A mixture of image files and frames of films under one root.
 
@@ -88,8 +94,9 @@ class Films(Files):
         self._forget()
 
     def _forget(self) -> None:
-        self.open: Film | None = None  # one film at a time: streams read videos in order
-        self.lock = threading.Lock()
+        # A film for each thread that reads: streams read videos in order, and two threads that
+        # shared one decoder would take it from each other at every frame.
+        self.reader = _Reader()
 
     def __getstate__(self) -> dict[str, object]:
         return {"root": self.root, "relative": self.relative, "positions": self.positions}
@@ -101,16 +108,16 @@ class Films(Files):
         path = self.path(i)
         if path.suffix.lower() not in FILMS:
             return super().read(i)
-        with self.lock:
-            if self.open is None or self.open.path != path:
-                if self.open is not None:
-                    self.open.close()
-                self.open = Film(path)
-            try:
-                return self.open.read(self.positions[i])
-            except (OSError, ValueError) as error:
-                self.open = None
-                raise BadImage(f"{path}: frame {self.positions[i]}: {error}") from None
+        reader = self.reader
+        if reader.film is None or reader.film.path != path:
+            if reader.film is not None:
+                reader.film.close()
+            reader.film = Film(path)
+        try:
+            return reader.film.read(self.positions[i])
+        except (OSError, ValueError) as error:
+            reader.film = None
+            raise BadImage(f"{path}: frame {self.positions[i]}: {error}") from None
 
     def key(self, i: int) -> str:
         return f"{super().key(i)}|{self.positions[i]}"

@@ -87,6 +87,7 @@ def in_order(run: Run, ready: Prepared) -> tuple[Samples, Schedule]:
     """The training samples as the stream shows them, and when it is tested."""
     frames = ready.dataset.train
     order = streams.order(run.order, frames.labels, frames.videos, frames.frames, run.seed)
+    order = streams.shorten(order, run.length)
     train = ready.train.take(order)
     return train, Schedule.of(run.order, train.y, every=run.every, steps=run.steps)
 

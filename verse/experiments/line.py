@@ -46,7 +46,7 @@ def encode(result: Result) -> Entry:
     """A result as the store keeps it."""
     data, events = _pack_events(result)
     shared = {digest(data): data, digest(result.circumstances): dict(result.circumstances)}
-    run = result.run.document()
+    run, left_out = result.run.document(), USUAL | LATER
     if run["at"] is None and run["backbone"] in FIRST_SPLITS:
         run["at"] = result.circumstances.get("at")  # what "not named" means may change
     named = run["settings"] | result.defaults
@@ -55,7 +55,7 @@ def encode(result: Result) -> Entry:
         "id": result.id,
         "mu_all": result.mu_all,
         "omega_all": result.omega_all,
-        "run": {k: v for k, v in run.items() if k not in USUAL or v != USUAL[k]},
+        "run": {k: v for k, v in run.items() if k not in left_out or v != left_out[k]},
         "defaults": result.defaults,
         **_pack_settings(result.settings, named),
         **{name: getattr(result, name) for name in OWN},

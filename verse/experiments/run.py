@@ -22,7 +22,7 @@ from verse.types import BadSetting
 VERSION = 1  # of the record: a change of meaning is a new number, and so new identities
 FIRST_SPLITS = {"efficientnet-lite0": "head", "resnet18": "layer4.1"}
 """What a backbone's split was where none was named, in the first version of the record."""
-LATER: dict[str, Any] = {}
+LATER: dict[str, Any] = {"length": 0}
 """Fields that the first version did not have, with their defaults."""
 
 # The paper's choice; it holds for every method with a memory.
@@ -68,6 +68,8 @@ class Run:
     memory: str = ""
     """The slot rule; left out: the paper's choice for the ordering."""
     capacity: str = "4%"
+    length: int = 0
+    """Frames of the stream, spread evenly over it; 0: all. Test frames stay as they are."""
     every: int = 1
     steps: int = 10
     offline: bool = True
@@ -91,7 +93,7 @@ class Run:
         if not backbones.exists(self.backbone) and "." not in self.backbone:  # a dotted path
             _one_of("backbone", self.backbone, tuple(backbones.describe()))
         _set(self, "at", self._at())
-        for name, least in (("thin", 1), ("every", 1), ("steps", 1), ("queue", 0)):
+        for name, least in (("thin", 1), ("every", 1), ("steps", 1), ("queue", 0), ("length", 0)):
             if getattr(self, name) < least:
                 raise BadSetting(f"{name} is a whole number from {least}")
         if self.fps is not None and not 0 < self.fps < float("inf"):

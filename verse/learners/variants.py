@@ -11,6 +11,7 @@ from verse.learners.der import DER
 from verse.learners.lamaml import LaMAML
 from verse.learners.replay import TinyER
 from verse.learners.shared.trigger import DEFAULT
+from verse.learners.slda import SLDA
 from verse.learners.traits import Traits
 from verse.learners.vcl import VCL
 from verse.learners.verse import VERSE
@@ -116,6 +117,13 @@ def verse_no_virtual(
                  seed=seed)  # fmt: skip
 
 
+def slda_grid(
+    F: Plastic, memory: Memory | None = None, *, shrinkage: float | None = 0.1, seed: int = 0
+) -> SLDA:
+    """SLDA with one covariance over the quarters of a map, as ``verse-joint`` looks at them."""
+    return SLDA(F, memory, shrinkage=shrinkage, features="grid", seed=seed)
+
+
 def coreset_vcl(
     F: Plastic,
     memory: Memory,
@@ -145,6 +153,7 @@ VARIANTS = (
     Variant("tinyer-c48", tinyer_c48, TinyER.traits),
     Variant("tinyer-2step", tinyer_two_steps, TinyER.traits),
     Variant("verse-no-virtual", verse_no_virtual, VERSE.traits),
+    Variant("slda-grid", slda_grid, SLDA.traits),
     Variant(
         "coreset-vcl",
         coreset_vcl,

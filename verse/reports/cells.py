@@ -20,6 +20,7 @@ import numpy as np
 
 from verse import learners, streams
 from verse.experiments.result import Result
+from verse.reports.references import share_references
 
 Results = list[Result]
 Cells = dict[str, dict[str, Results]]
@@ -64,6 +65,8 @@ class Conditions:
     features: str
     every: int
     steps: int
+    length: int
+    """Frames of the stream where it was shortened; 0: all."""
     own_memory: str
     """The memory's rule where it is not the ordering's default."""
     weights: str
@@ -105,9 +108,13 @@ class Sorted:
         for runs in self.cells.values():
             # two records may mean the same run: one names a default, or has no Offline
             kept = {r.run.seed: r for r in sorted(runs, key=_preference, reverse=True)}
-            bounded = [r for r in kept.values() if r.offline]
-            self.left_out += len(kept) - len(bounded or kept)
-            runs[:] = sorted(bounded or kept.values(), key=lambda r: r.run.seed)
+            runs[:] = sorted(kept.values(), key=lambda r: r.run.seed)
+        lent = iter(share_references(run for runs in self.cells.values() for run in runs))
+        for runs in self.cells.values():
+            taken = [next(lent) for _ in runs]
+            bounded = [r for r in taken if r.offline]
+            self.left_out += len(taken) - len(bounded or taken)
+            runs[:] = bounded or taken
 
     @cached_property
     def benches(self) -> list[Bench]:
@@ -173,7 +180,7 @@ def key(result: Result) -> Key:
         bench_of(result),
         Conditions(
             run.capacity, result.circumstances.get("at", run.at or ""), run.batchnorm,
-            run.precision, run.features, run.every, run.steps,
+            run.precision, run.features, run.every, run.steps, run.length,
             run.own_memory, run.weights or "",
             result.fingerprint[:12],
         ),

@@ -1,0 +1,222 @@
+"""Tuning in two stages, without looking at a test video.
+
+The first (``recipes/tuning-rates.toml``) gives every method that descends the same rates, with and
+without clipping. ``edges`` goes on where the best rate is the largest or smallest that was tried;
+``knobs`` writes the second stage, three other values of what matters to a method beside the best of
+the first, with three seeds; ``tuned`` writes its best settings into the recipe of the comparison::
+
+    python -m paper.tune edges asl   # writes recipes/tuning-edges-asl.toml; empty when it is done
+    python -m paper.tune knobs asl   # writes recipes/tuning-knobs-asl.toml
+    python -m paper.tune tuned asl   # writes the table [tuned] of recipes/scale-asl.toml
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from verse.experiments.recipe import parse, read
+from verse.experiments.result import Result
+from verse.experiments.run import Run
+from verse.experiments.store import Store
+from verse.reports.tuning import Choice, choose, fragment
+
+RECIPES = Path("recipes")
+RATES = RECIPES / "tuning-rates.toml"
+SMALLEST, LARGEST = 0.001, 10.0  # beyond these nobody would look
+SEEDS = [100, 101, 102]
+Settings = dict[str, Any]
+
+# Method → what the second stage tries beside the best of the first; a number that begins with × is
+# times what was chosen. Those that have nothing else to choose take the next best of the first.
+KNOBS: dict[str, list[Settings]] = {
+    "verse": [{"alpha": "×0.5"}, {"alpha": "×2"}, {"lam": 0.03}],
+    "tinyer": [],
+    "fine-tune": [],
+    "derpp": [{"beta": 0.5}, {"beta": 4.0}, {"beta": 4.0, "alpha": 0.5}],
+    "er-ace": [{"recent": 2}, {"recent": 5}, {"recent": 20}],
+    "cls-er": [{"stable_decay": 0.9}, {"stable_decay": 0.999}, {"lam": 0.5}],
+    "exstream": [{"batch": 16}, {"batch": 32}, {"batch": 128}],
+    "remind": [{"C": 50}, {"mixup": 0.0}, {"mixup": 0.4}],
+}
+FOLLOW = {"verse-no-virtual": ("verse", ("alpha",)), "verse-new-sample": ("verse", ())}
+"""Controls of a method → whose settings they take, and without which: they differ in one thing."""
+OTHERS = 3
+
+
+def common(name: str) -> Settings:
+    """The lines of the first stage that hold for a data set, without its trials."""
+    table = tomllib.loads(RATES.read_text(encoding="utf-8"))
+    data = next(each for each in table["datasets"] if each["name"] == f"folder:{name}")
+    kept = {k: table[k] for k in ("orders", "capacities", "steps", "offline")}
+    return kept | {"datasets": [data]}
+
+
+def first_stage(name: str, results: Mapping[str, Result]) -> list[Run]:
+    """The runs of the first stage on a data set, edges among them."""
+    runs = [run for run in read(RATES).runs if run.dataset == f"folder:{name}"]
+    edges = RECIPES / f"tuning-edges-{name}.toml"
+    if edges.exists():
+        runs += read(edges).runs
+    return [run for run in runs if run.id in results]
+
+
+def rate_of(settings: Mapping[str, Any]) -> float | None:
+    """The rate among settings, whatever its name."""
+    found = settings.get("beta" if "alpha" in settings and "lr" not in settings else "lr")
+    return None if found is None else float(found)
+
+
+def edges(name: str, results: Mapping[str, Result]) -> list[tuple[str, Settings]]:
+    """Trials beyond the edge, (learner, settings), for methods whose best rate lies at one."""
+    runs = first_stage(name, results)
+    found = []
+    for choice in choose(runs, results):
+        best = rate_of(choice.settings)
+        if best is None:
+            continue
+        tried = sorted(
+            {rate_of(run.settings) or 0 for run in runs if run.learner == choice.learner}
+        )
+        further = [rate for rate, at in ((next_rate(tried[-1]), tried[-1]),
+                                         (next_rate(tried[0], down=True), tried[0]))
+                   if at == best and SMALLEST <= rate <= LARGEST]  # fmt: skip
+        for rate in further:
+            names = ("alpha", "beta") if "lr" not in choice.settings else ("lr",)
+            for clip in (1.0, None):
+                found.append((choice.learner, choice.settings | dict.fromkeys(names, rate)
+                              | {"clip": clip}))  # fmt: skip
+    return found
+
+
+def next_rate(rate: float, *, down: bool = False) -> float:
+    """The next of 1, 3, 10, 30, …
+
+    >>> next_rate(0.3), next_rate(0.01, down=True)
+    (1.0, 0.003)
+    """
+    digit = f"{rate:e}"[0]
+    factor = {("1", False): 3, ("3", False): 10 / 3, ("1", True): 0.3, ("3", True): 1 / 3}
+    return float(f"{rate * factor[digit, down]:.1g}")
+
+
+def second_stage(name: str, results: Mapping[str, Result]) -> list[tuple[str, Settings]]:
+    """The trials of the second stage: the best of the first, then the others."""
+    runs = first_stage(name, results)
+    found = []
+    for choice in choose(runs, results):
+        if choice.learner not in KNOBS:
+            continue
+        trials = [choice.settings]
+        for knob in KNOBS[choice.learner]:
+            trials.append(choice.settings | {k: scaled(choice.settings, k, v)
+                                             for k, v in knob.items()})  # fmt: skip
+        for settings in ranked(choice.learner, runs, results):
+            if len(trials) < 1 + OTHERS and settings not in trials:
+                trials.append(settings)
+        found += [(choice.learner, settings) for settings in trials]
+    return found
+
+
+def scaled(settings: Mapping[str, Any], key: str, value: Any) -> Any:
+    """A knob's value: itself, or times what was chosen."""
+    if isinstance(value, str) and value.startswith("×"):
+        return float(f"{settings[key] * float(value[1:]):.6g}")
+    return value
+
+
+def ranked(learner: str, runs: Sequence[Run], results: Mapping[str, Result]) -> list[Settings]:
+    """All settings that were tried, the best first."""
+    by: dict[str, list[float]] = {}
+    for run in runs:
+        if run.learner == learner:
+            key = json.dumps(dict(run.settings), sort_keys=True)
+            by.setdefault(key, []).append(results[run.id].mu_all)
+    most = max(map(len, by.values()))
+    means = {key: sum(mu) / len(mu) for key, mu in by.items() if len(mu) == most}
+    return [json.loads(key) for key in sorted(means, key=means.__getitem__, reverse=True)]
+
+
+def document(title: str, name: str, trials: Sequence[tuple[str, Settings]], seeds: Any) -> str:
+    """A recipe of these trials."""
+    lines = [f'title = "{title}"', "# written by python -m paper.tune from the results of before"]
+    for key, value in (common(name) | {"seeds": seeds}).items():
+        lines.append(f"{key} = {toml(value)}")
+    lines.append("learners = [")
+    lines += [f"    {{name = {toml(learner)}, settings = {toml(settings)}}},"
+              for learner, settings in trials]  # fmt: skip
+    return "\n".join([*lines, "]", ""])
+
+
+def toml(value: Any) -> str:
+    """A value as TOML in one line.
+
+    >>> toml({"lr": 0.1, "clip": None})
+    '{lr = 0.1, clip = "none"}'
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k} = {toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if value is None:
+        return '"none"'
+    return json.dumps(value)
+
+
+def tuned(name: str, results: Mapping[str, Result]) -> str:
+    """The table [tuned]: of the second stage, of the first for those that have no second."""
+    knobs = [run for run in read(RECIPES / f"tuning-knobs-{name}.toml").runs if run.id in results]
+    late = {run.learner for run in knobs}
+    rest = [run for run in first_stage(name, results) if run.learner not in late]
+    choices = choose([*knobs, *rest], results)
+    by = {choice.learner: choice for choice in choices}
+    for follower, (leader, without) in FOLLOW.items():
+        if leader in by:
+            of = by[leader]
+            settings = {k: v for k, v in of.settings.items() if k not in without}
+            choices.append(Choice(of.dataset, follower, settings, of.mu, 0, of.seeds, of.worst))
+    text = fragment(choices)
+    return re.sub(r"  # μ_all [\d.]+, best of 0 trials.*", "  # as verse", text)
+
+
+def write_tuned(recipe: Path, name: str, table: str) -> None:
+    """Put the table at the end of a recipe, in place of what stands there."""
+    text = recipe.read_text(encoding="utf-8")
+    head = text.partition("\n# tuned:")[0].rstrip("\n")
+    note = f"# tuned: {name}, chosen on validation videos by python -m paper.tune\n"
+    recipe.write_text(f"{head}\n\n{note}{table}\n", encoding="utf-8")
+    parse(recipe.read_text(encoding="utf-8"), recipe.stem)  # must be a recipe
+
+
+def main(what: str, name: str) -> None:
+    """Write one of the three."""
+    results = {result.id: result for result in Store(Path("results/tuning-scale")).results()}
+    if what == "tuned":
+        table = tuned(name, results)
+        for recipe in sorted(RECIPES.glob("*.toml")):
+            if f"\n# tuned: {name}," in recipe.read_text(encoding="utf-8"):
+                write_tuned(recipe, name, table)
+        return
+    trials, seeds = (edges(name, results), [100]) if what == "edges" else (
+        second_stage(name, results), SEEDS)  # fmt: skip
+    file = RECIPES / f"tuning-{what}-{name}.toml"
+    if what == "edges" and file.exists():  # all edges so far stay
+        before = [(run.learner, dict(run.settings)) for run in read(file).runs]
+        kept = [pair for n, pair in enumerate(before) if pair not in before[:n]]
+        trials = kept + [pair for pair in trials if pair not in kept]
+        if trials == kept:
+            return
+    if trials:
+        title = {"edges": "Tuning, first stage: beyond the edges",
+                 "knobs": "Tuning, second stage: what else matters"}[what]  # fmt: skip
+        file.write_text(document(f"{title}, {name}", name, trials, seeds), encoding="utf-8")
+        print(f"{file}: {len(trials)} trials")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,107 @@
+"""Two stages of tuning: what is tried next follows from what was found."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paper import tune
+from verse.experiments.recipe import parse, read
+from verse.experiments.run import Run
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Found:
+    mu_all: float
+
+
+@pytest.fixture(autouse=True)
+def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "tuning-rates.toml").write_text((ROOT / "recipes/tuning-rates.toml").read_text())
+    monkeypatch.setattr(tune, "RECIPES", tmp_path)
+    monkeypatch.setattr(tune, "RATES", tmp_path / "tuning-rates.toml")
+    return tmp_path
+
+
+def results(best: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """All runs of the first stage on asl; a trial is better the more it has of ``best``."""
+
+    def score(run: Run) -> float:
+        wanted = best.get(run.learner, {})
+        return sum(run.settings.get(k) == v for k, v in wanted.items()) / 10
+
+    runs = [run for run in read(tune.RATES).runs if run.dataset == "folder:asl"]
+    return {run.id: Found(score(run)) for run in runs}
+
+
+def test_every_method_that_descends_has_the_same_trials() -> None:
+    runs = [run for run in read(tune.RATES).runs if run.dataset == "folder:asl"]
+    for learner in tune.KNOBS:
+        tried = {(tune.rate_of(run.settings), run.settings["clip"])
+                 for run in runs if run.learner == learner}  # fmt: skip
+        assert tried == {(rate, clip) for rate in (0.01, 0.03, 0.1, 0.3) for clip in (1.0, None)}
+
+
+def test_rates_go_on_beyond_an_edge() -> None:
+    found = results({"tinyer": {"lr": 0.3, "clip": None}, "derpp": {"lr": 0.1},
+                     "verse": {"beta": 0.01}})  # fmt: skip
+    edges = [pair for pair in tune.edges("asl", found) if pair[0] in ("tinyer", "derpp", "verse")]
+    assert edges == [
+        ("verse", {"alpha": 0.003, "beta": 0.003, "clip": 1.0}),
+        ("verse", {"alpha": 0.003, "beta": 0.003, "clip": None}),
+        ("tinyer", {"clip": 1.0, "lr": 1.0}),
+        ("tinyer", {"clip": None, "lr": 1.0}),
+    ]
+
+
+def test_the_second_stage_begins_with_the_best_of_the_first(recipes: Path) -> None:
+    found = results({"verse": {"beta": 0.1, "clip": None}, "tinyer": {"lr": 0.1, "clip": 1.0}})
+    trials = tune.second_stage("asl", found)
+    of = {name: [s for learner, s in trials if learner == name] for name in tune.KNOBS}
+    assert all(len(mine) == 1 + tune.OTHERS for mine in of.values())
+    assert of["verse"][0] == {"alpha": 0.1, "beta": 0.1, "clip": None}
+    assert [s["alpha"] for s in of["verse"]] == [0.1, 0.05, 0.2, 0.1]
+    assert of["verse"][3]["lam"] == 0.03
+    assert of["tinyer"][0] == {"clip": 1.0, "lr": 0.1}  # then the next best
+    recipe = parse(tune.document("t", "asl", trials, tune.SEEDS), "t")
+    assert {run.validation for run in recipe.runs} == {"last:1"}
+    assert {run.seed for run in recipe.runs} == {100, 101, 102}
+
+
+def test_what_was_chosen_goes_into_the_recipe(recipes: Path) -> None:
+    found = results({"verse": {"beta": 0.1, "clip": None}})
+    (recipes / "tuning-knobs-asl.toml").write_text(
+        tune.document("t", "asl", tune.second_stage("asl", found), tune.SEEDS)
+    )
+    for run in read(recipes / "tuning-knobs-asl.toml").runs:
+        found[run.id] = Found(1.0 if run.settings.get("alpha") == 0.2 else 0.5)
+    recipe = recipes / "scale-asl.toml"
+    recipe.write_text((ROOT / "recipes/scale-asl.toml").read_text())
+    for _ in range(2):  # the second time it takes the place of the first
+        tune.write_tuned(recipe, "asl", tune.tuned("asl", found))
+    table = tomllib.loads(recipe.read_text())["tuned"]
+    assert table["verse"] == {"alpha": 0.2, "beta": 0.1, "clip": "none"}
+    assert table["verse-no-virtual"] == {"beta": 0.1, "clip": "none"}
+    assert table["verse-new-sample"] == table["verse"]
+    assert "slda" in table
+    assert recipe.read_text().count("[tuned]") == 1
+
+
+def test_rates_are_one_and_three() -> None:
+    assert [tune.next_rate(r) for r in (0.1, 0.3, 1.0)] == [0.3, 1.0, 3.0]
+    assert [tune.next_rate(r, down=True) for r in (0.1, 0.03)] == [0.03, 0.01]
+
+
+def test_the_driver_names_recipes_that_exist() -> None:
+    from paper import grid
+
+    for step in grid.STEPS:
+        kind, _, about = step.partition(":")
+        file = about if kind in ("recipe", "tuning") else f"scale-{about}"
+        assert read(ROOT / "recipes" / f"{file}.toml").runs, step
