@@ -17,7 +17,7 @@ WAYS: dict[str, list[tuple[str, str]]] = {
         ("images.py", "opens the image"),
         ("backbones/preprocess.py", "crops and scales it"),
         ("backbones/engine.py", "G: image → feature z"),
-        ("novelty.py", "is z usual so far?"),
+        ("novelty/threshold.py", "is z usual so far?"),
         ("learners/base.py", "learns all or nothing"),
         ("learners/verse_joint.py", "one step of the method"),
         ("network/linear.py", "gradients of F"),

@@ -41,10 +41,10 @@ def test_a_wrong_label_is_the_first_suspect(bad: int) -> None:
 
 def test_two_classes_that_are_the_same_thing_look_alike() -> None:
     E, y = draw(3, 30)
-    twins = [2 if c == 0 and i % 2 else c for i, c in enumerate(y)]
-    report = diagnose(E, twins, ["mug", "cup", "pot"])
-    assert report.classes[0].advice == "looks like pot"
-    assert ("mug", "pot") in {(row.label, row.taken_for) for row in report.confused}
+    twins = [3 if c == 0 and i % 2 else c for i, c in enumerate(y)]
+    report = diagnose(E, twins, ["mug", "cup", "pot", "beaker"])
+    assert report.classes[0].advice == "looks like beaker"
+    assert ("mug", "beaker") in {(row.label, row.taken_for) for row in report.confused}
 
 
 def test_a_single_hold_cannot_vouch_for_itself() -> None:
@@ -81,7 +81,7 @@ def test_left_out_distances_are_those_of_the_plain_way() -> None:
     target = torch.tensor(y)
     gaps = _leave_out(E, target, torch.arange(18), 3)
     n, d, i = 18, 5, 4
-    share = 0.1 + 0.4 * d / (d + 4 * n)
+    share = 0.2 + 0.6 * d / (d + 4 * n)
     centred = E - E.mean(0)
     others = torch.arange(n) != i
     means = [centred[others & (target == c)].mean(0) for c in range(3)]
@@ -90,9 +90,30 @@ def test_left_out_distances_are_those_of_the_plain_way() -> None:
     variance = (everything.square().sum() / n / d).item()
     covariance = (1 - share) * within.t() @ within / n + share * variance * torch.eye(d)
     gap = centred[i] - means[y[i]]
-    assert torch.allclose(gaps[i, y[i]], gap @ torch.linalg.solve(covariance, gap), rtol=1e-3)
+    expected = gap @ torch.linalg.solve(covariance, gap) / (1 + 1 / 5)
+    assert torch.allclose(gaps[i, y[i]], expected, rtol=1e-3)
     other = centred[i] - centred[target == 2].mean(0)
-    assert torch.allclose(gaps[i, 2], other @ torch.linalg.solve(covariance, other), rtol=1e-3)
+    expected = other @ torch.linalg.solve(covariance, other) / (1 + 1 / 6)
+    assert torch.allclose(gaps[i, 2], expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("d", [5, 40])
+def test_ridge_margins_are_those_of_the_plain_way(d: int) -> None:
+    """One sample left out of the regression by hand; with fewer and with more values than rows."""
+    from verse.doctor import RIDGE, _ridge_margins
+
+    E, y = draw(3, 6, d=d)
+    target, i = torch.tensor(y), 4
+    margins = _ridge_margins(E, target, 3)
+    X = E - E.mean(0)
+    X = (X / X.square().sum(1).mean().sqrt()).double()
+    Y = (torch.eye(3)[target] - torch.bincount(target) / 18).double()
+    others = torch.arange(18) != i
+    A = X[others].t() @ X[others] + RIDGE * torch.eye(d).double()
+    scores = X[i] @ torch.linalg.solve(A, X[others].t() @ Y[others])
+    own = scores[y[i]].item()
+    scores[y[i]] = -torch.inf
+    assert margins[i].item() == pytest.approx(scores.max().item() - own, abs=1e-3)
 
 
 def test_holds_are_runs_of_one_class() -> None:

@@ -69,6 +69,38 @@ def test_every_method_that_answers_with_a_network(learner: str, tmp_path: Path) 
         assert dict(zip(labels, row.tolist(), strict=True)) == pytest.approx(expected, abs=1e-5)
 
 
+def novelties(path: Path, inputs: np.ndarray) -> tuple[np.ndarray, dict[str, str]]:
+    ready, metadata = session(path)
+    (novelty,) = ready.run(["novelty"], {"input": inputs})
+    return novelty, metadata
+
+
+@pytest.mark.parametrize("learner", ["verse-joint", "slda", "verse", "tinyer", "icarl"])
+@pytest.mark.parametrize("refused", [0.05, 0.3])
+def test_the_file_says_what_is_new_as_ask_does(
+    learner: str, refused: float, tmp_path: Path
+) -> None:
+    classifier = taught(learner)
+    classifier.refused = refused
+    asked = torch.cat((FEATURES[48:], FEATURES[:6] * 9, FEATURES[:6] - 20))
+    found, metadata = novelties(classifier.export(tmp_path / "m.onnx"), asked.numpy())
+    answers = [classifier.ask_feature(z) for z in asked]
+    assert found == pytest.approx([answer.novelty for answer in answers], rel=1e-3, abs=1e-3)
+    assert float(metadata["refused"]) == refused
+    if learner == "verse-joint":
+        assert len({answer.known for answer in answers}) == 2
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_few_classes_have_a_novelty_too(count: int, tmp_path: Path) -> None:
+    classifier = StreamClassifier(backbone=backbones.identity(6))
+    for t, z in enumerate(FEATURES[:8]):
+        classifier.learn_feature(z, t % count)
+    found, _ = novelties(classifier.export(tmp_path / "m.onnx"), FEATURES[8:].numpy())
+    expected = [classifier.ask_feature(z).novelty for z in FEATURES[8:]]
+    assert found == pytest.approx(expected, rel=1e-3, abs=1e-3)
+
+
 @pytest.mark.parametrize("learner", sorted(REFUSED))
 def test_others_say_why_not(learner: str, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="no network to export"):
@@ -105,6 +137,11 @@ def test_images_through_the_real_networks(backbone: str, tmp_path: Path) -> None
     for image, row in zip(images, p, strict=True):
         expected = classifier.predict_proba_one(image)
         assert dict(zip(labels, row.tolist(), strict=True)) == pytest.approx(expected, abs=2e-4)
+    found, _ = novelties(path, np.stack([prepare(image) for image in images]))
+    Z = classifier.features(images)
+    assert found == pytest.approx(
+        [classifier.ask_feature(z).novelty for z in Z], rel=0.02, abs=0.02
+    )
     assert metadata["backbone"] == backbone and metadata["samples"] == "6"
     assert metadata["key"] == classifier.backbone.key
     assert metadata["learner"] == classifier.learner_name == "verse-joint"

@@ -11,7 +11,7 @@ import torch
 
 from verse import StreamClassifier, backbones
 from verse.images import shows_nothing
-from verse.novelty import WINDOW, Measures, Novelty, measure
+from verse.novelty import WINDOW, Measures, Novelty, freshness, measure
 from verse.types import BadSetting, BadState, Refused
 
 
@@ -110,34 +110,63 @@ def test_the_distance_to_the_background_is_that_of_one_gaussian() -> None:
     gap = E - means.mean(0)
     background = (gap @ torch.linalg.inv(total) * gap).sum(1)
     squared = known.distances(E.float()).double()
-    apart = torch.stack(
-        [
-            min((a - b) @ inverse @ (a - b) for j, b in enumerate(means) if j != i)
-            for i, a in enumerate(means)
-        ]
-    ).median()
-    expected = (squared.min(1).values - background) / apart
+    expected = (squared.min(1).values - background) / known.usual_distance
     assert torch.allclose(measure(learner, z).rows[:, 1].double(), expected, rtol=1e-2, atol=1e-3)
 
 
 def test_only_the_latest_frames_count() -> None:
     novelty = Novelty()
-    usual = torch.tensor([[0.5, 0.1, -0.7, 0.0]])
+    usual = torch.tensor([[1.2, 0.3, -0.7, 0.0]])
     for t in range(3 * WINDOW):
         wild = 100.0 if t < WINDOW else 1.0
-        novelty.observe(Measures(usual * wild, 5, 30))
-    assert float(novelty.judge(Measures(usual, 5, 30))) < 0.1
-    assert float(novelty.judge(Measures(usual + 5, 5, 30))) > 1
+        novelty.observe(Measures(usual * wild, 5))
+    assert float(novelty.judge(Measures(usual, 5))) < 0.1
+    assert float(novelty.judge(Measures(usual + 5, 5))) > 1
 
 
 @pytest.mark.parametrize(
     "state", [{}, {"rows": torch.zeros(2, 2), "count": torch.tensor(1)},
-              {"rows": torch.full((WINDOW, 4), float("nan")), "count": torch.tensor(1)},
-              {"rows": torch.zeros(WINDOW, 4), "count": torch.tensor(-1)}]
+              {"rows": torch.full((WINDOW, 5), float("nan")), "count": torch.tensor(1)},
+              {"rows": torch.zeros(WINDOW, 5), "count": torch.tensor(-1)}]
 )  # fmt: skip
 def test_a_damaged_state_is_refused(state: dict[str, torch.Tensor]) -> None:
     with pytest.raises(BadState, match="novelty"):
         Novelty().load_state(state)
+
+
+def test_frames_of_a_film_are_not_fresh_and_those_of_the_next_one_are() -> None:
+    classifier, draw = teach(3, 10)
+    learner, last = classifier.learner, draw(0)
+    assert freshness(learner, last, 0) > 0.3
+    classifier.learn_feature(last, "class 0")
+    assert freshness(learner, last + 0.01, 0) < 0.01
+    assert freshness(learner, last, 7) == 1  # nothing is remembered of it
+
+
+def test_many_remembered_samples_are_compared_with_some_of_them() -> None:
+    classifier, draw = teach(2, 300)
+    seen = draw(0)
+    classifier.learn_feature(seen, "class 0")
+    assert freshness(classifier.learner, seen, 0) < 0.01
+
+
+def test_stale_frames_do_not_lower_the_threshold() -> None:
+    few, many = Novelty(), Novelty()
+    for t in range(60):
+        fresh = Measures(torch.tensor([[1.0 + t % 7 / 4, 0.3, -0.7, 0.0]]), 2)
+        stale = Measures(torch.tensor([[0.9, 0.3, -0.7, 0.0]]), 2)
+        few.observe(fresh)
+        many.observe(fresh if t % 6 == 0 else stale, 1.0 if t % 6 == 0 else 0.1)
+    asked = Measures(torch.tensor([[2.4, 0.3, -0.7, 0.0]]), 2)
+    rules = [novelty.rule(asked) for novelty in (few, many)]
+    limits = [float(rule.mean[0] + rule.threshold * rule.spread[0]) for rule in rules]
+    assert limits[1] > 0.8 * limits[0]
+
+
+def test_what_an_earlier_version_measured_is_learned_anew() -> None:
+    novelty = Novelty()
+    novelty.load_state({"rows": torch.ones(WINDOW, 4), "count": torch.tensor(9)})
+    assert novelty.count == 0
 
 
 def test_blank_pictures_and_noise_show_nothing(real_data: Callable[[str], Path]) -> None:

@@ -25,8 +25,10 @@ from verse.novelty import (
     BLANK_NOVELTY,
     REFUSED,
     Novelty,
+    build_network,
     check_share,
     due,
+    freshness,
     measure,
     measured_features,
 )
@@ -125,7 +127,8 @@ class StreamClassifier:
             try:
                 # measured before it is learned: a frame that was taught looks too usual
                 if label in self.labels and due(self.novelty, self.samples, len(self.labels)):
-                    self.novelty.observe(measure(self.learner, z.unsqueeze(0)))
+                    fresh = freshness(self.learner, z, self.labels.number(label))
+                    self.novelty.observe(measure(self.learner, z.unsqueeze(0)), fresh)
                 self.learner.learn_one(z, self.labels.number_or_next(label))
             except BaseException:
                 self.novelty.undo(mark)
@@ -311,9 +314,11 @@ class StreamClassifier:
                 raise BadSetting("nothing was learned yet: teach it a class before exporting it")
             network = self.learner.network()
             labels = [self.labels.name(output) for output in live]
-            samples = self.samples
-        facts = {"learner": self.learner_name, "samples": samples}
-        return export.write(path, self.backbone, network, live, labels, facts)
+            none = torch.zeros(1, *self.learner.F.z_shape)
+            rule = self.novelty.rule(measure(self.learner, none), refused=self.refused)
+            novelty = build_network(self.learner, network, live, rule)
+            facts = {"learner": self.learner_name, "samples": self.samples, "refused": self.refused}
+        return export.write(path, self.backbone, network, novelty, live, labels, facts)
 
     def twin(self) -> StreamClassifier:
         """Another classifier of the same configuration that has learned nothing."""

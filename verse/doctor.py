@@ -1,7 +1,7 @@
 """Was it taught well? What each class lacks, which are confused, and which samples contradict.
 
 Every remembered sample is answered as if neither it nor those taught together with it had ever
-come: in closed form, by the statistics of the remembered samples.
+come: in closed form, by the statistics of the remembered samples and by a ridge regression on them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ ENOUGH = 0.9  # share of a class that is recognised with its neighbours left out
 CONFUSED = 0.1  # share of a class that is taken for another one
 FEW = 5  # samples of a class that tell too little
 PARTS = 3  # of a hold
+RIDGE = 0.5  # of the regression, in units of a sample's squared length
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,9 @@ class Confusion:
 class Suspect:
     """A sample that looks more like ``looks_like`` than like its own class.
 
-    ``score`` is how much nearer the other class is, in units of the usual distance: above 0 it
-    contradicts the others. ``seq`` is its sequence number where it is known.
+    ``score`` is how much better the other class fits, by two estimates without the sample, each in
+    units of its usual size: above 0 it contradicts the others. ``seq`` is its sequence number where
+    it is known.
     """
 
     label: Label
@@ -109,6 +111,7 @@ def diagnose(
     target = torch.tensor([y[i] for i in kept])
     rows = E[torch.from_numpy(kept)].float()
     alone = _Answers.without(rows, target, torch.arange(len(kept)), len(labels))
+    doubt = _combine(alone, _ridge_margins(rows, target, len(labels)))
     together = alone
     if groups is not None:
         numbers = _number(target, [groups[i] for i in kept])
@@ -116,7 +119,7 @@ def diagnose(
     return Report(
         tuple(_advise(c, labels, target, together) for c in range(len(labels))),
         _confuse(labels, target, together),
-        _suspect(labels, target, alone, kept, seqs, most),
+        _suspect(labels, target, alone, doubt, kept, seqs, most),
     )
 
 
@@ -184,7 +187,9 @@ def _leave_out(E: Tensor, y: Tensor, group: Tensor, classes: int) -> Tensor:
     """Squared Mahalanobis distances [n, classes], each row without its own group.
 
     The mean of the own class is that of its other groups (the distance is infinite without any);
-    the covariance is the one within classes without the sample, shrunk towards one variance.
+    the covariance is the one within classes without the sample, shrunk towards one variance. The
+    mean of m samples is itself uncertain, and a new sample 1 + 1/m times as far from it as from the
+    true one: distances are divided by that, or classes with few samples would seem far away.
     """
     n, d = E.shape
     E = E - E.mean(0)
@@ -196,7 +201,7 @@ def _leave_out(E: Tensor, y: Tensor, group: Tensor, classes: int) -> Tensor:
     own = (sums[y] - of_group[group]) / left.clamp_min(1)
     alone = left[:, 0] == 0
     means = sums / counts.clamp_min(1)[:, None]
-    share = 0.1 + 0.4 * d / (d + 4 * n)
+    share = 0.2 + 0.6 * d / (d + 4 * n)
     scatter = (E - means[y]).t() @ (E - means[y]) / n
     variance = max(float(scatter.diagonal().mean()), 1e-12)
     factor = torch.linalg.cholesky((1 - share) * scatter + share * variance * torch.eye(d))
@@ -213,8 +218,9 @@ def _leave_out(E: Tensor, y: Tensor, group: Tensor, classes: int) -> Tensor:
     size = mine.square().sum(1, keepdim=True)
     left_out = weight / (1 - weight * size).clamp_min(1e-3)
     gaps = torch.cdist(at, means).square() + left_out * along.square()
+    gaps /= 1 + 1 / counts.clamp_min(1)
     gaps[:, counts == 0] = torch.inf
-    own_gap = size + left_out * size.square()
+    own_gap = (size + left_out * size.square()) / (1 + 1 / left.clamp_min(1))
     own_gap[alone] = torch.inf
     return gaps.scatter(1, y[:, None], own_gap)
 
@@ -250,18 +256,48 @@ def _confuse(labels: Sequence[Label], y: Tensor, answers: _Answers) -> tuple[Con
     return tuple(sorted(rows, key=lambda row: -row.share))
 
 
+def _ridge_margins(E: Tensor, y: Tensor, classes: int) -> Tensor:
+    """By how much a ridge regression on all other samples prefers another class to the own [n].
+
+    Without a sample its prediction is y − (y − ŷ) / (1 − h), with h its own part in ŷ.
+    """
+    n, d = E.shape
+    E = E - E.mean(0)
+    E = E / E.square().sum(1).mean().sqrt().clamp_min(1e-12)
+    targets = torch.eye(classes)[y] - torch.bincount(y, minlength=classes) / n
+    if n <= d:
+        gram = E @ E.t()
+        hat = torch.linalg.solve(gram + RIDGE * torch.eye(n), gram)
+        fitted, own = hat @ targets, hat.diagonal()
+    else:
+        solved = torch.linalg.solve(E.t() @ E + RIDGE * torch.eye(d), E.t())
+        fitted, own = E @ (solved @ targets), (E * solved.t()).sum(1)
+    scores = targets - (targets - fitted) / (1 - own).clamp_min(1e-4)[:, None]
+    best = scores.scatter(1, y[:, None], -torch.inf).max(1).values
+    margins: Tensor = best - scores.gather(1, y[:, None])[:, 0]
+    return margins
+
+
+def _combine(answers: _Answers, margins: Tensor) -> Tensor:
+    """How much each sample contradicts the others [n]: the sum of what both estimates say."""
+    tried = answers.tried & answers.nearest.isfinite()
+    doubt = torch.full_like(answers.own, -torch.inf)
+    if bool(tried.any()):
+        parts = (answers.own[tried] - answers.nearest[tried], margins[tried])
+        sizes = [part.std(correction=0).clamp_min(1e-12) for part in parts]
+        doubt[tried] = parts[0] / sizes[0] + parts[1] / sizes[1]
+    return doubt
+
+
 def _suspect(
     labels: Sequence[Label],
     y: Tensor,
     answers: _Answers,
+    score: Tensor,
     kept: Any,
     seqs: Sequence[int | None] | None,
     most: int,
 ) -> tuple[Suspect, ...]:
-    if not bool(answers.tried.any()):
-        return ()
-    usual = answers.own[answers.tried].median().clamp_min(1e-12)
-    score = torch.where(answers.wrong, (answers.own - answers.nearest) / usual, -torch.inf)
     worst = score.argsort(descending=True)[:most].tolist()
     return tuple(
         Suspect(

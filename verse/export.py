@@ -1,9 +1,11 @@
 """A classifier as one ONNX file: G, the network that answers, and what its outputs are called.
 
 Input ``input``: prepared images [n, size, size, 3], uint8 RGB (features for a backbone without G).
-Output ``probabilities``: float32 [n, classes]. The file's metadata hold ``labels`` (a JSON list,
-one for each column), ``preprocess`` (JSON: resize the centre square, ``crop`` of the short side,
-to ``size``), ``backbone``, ``at``, ``key``, ``learner``, ``samples`` and ``verse`` (the version).
+Outputs ``probabilities``: float32 [n, classes], and ``novelty``: float32 [n], above 1 for something
+that fits nothing taught. The file's metadata hold ``labels`` (a JSON list, one for each column),
+``preprocess`` (JSON: resize the centre square, ``crop`` of the short side, to ``size``),
+``refused`` (the share of known frames that may be called unknown), ``backbone``, ``at``, ``key``,
+``learner``, ``samples`` and ``verse`` (the version).
 """
 
 from __future__ import annotations
@@ -23,31 +25,36 @@ from verse.backbones.onnx_export import describe, write_model
 from verse.backbones.onnx_graph import convert
 from verse.backbones.onnx_join import join
 from verse.backbones.onnx_layers import Unconvertible
-from verse.backbones.outputs import Columns
+from verse.backbones.outputs import Both, Columns
 from verse.types import BadSetting, BadState, Label
 
-OUTPUT = "probabilities"
+OUTPUTS = ("probabilities", "novelty")
 
 
 def write(
     path: str | Path,
     backbone: Backbone,
     network: nn.Module,
+    novelty: nn.Module,
     outputs: Sequence[int],
     labels: Sequence[Label],
     facts: Mapping[str, object],
 ) -> Path:
-    """Write softmax ∘ ``network`` ∘ G to ``path``, all or nothing.
+    """Write softmax ∘ ``network`` ∘ G, and ``novelty`` ∘ G, to ``path``, all or nothing.
 
     ``network`` maps features to scores; of these the columns ``outputs`` belong to ``labels``.
+    ``novelty`` maps features to one value each.
 
     >>> import tempfile
     >>> from verse.backbones import Head, Plastic, identity
+    >>> from verse.backbones.outputs import Smallest
     >>> head = Head(3)
     >>> head.n = 2
     >>> network = Plastic(nn.Identity(), head, z_shape=(3,))
     >>> folder = Path(tempfile.mkdtemp())
-    >>> write(folder / "model.onnx", identity(3), network, [0, 1], ["mug", "cup"], {}).name
+    >>> novelty = nn.Sequential(nn.Identity(), Smallest())
+    >>> labels = ["mug", "cup"]
+    >>> write(folder / "model.onnx", identity(3), network, novelty, [0, 1], labels, {}).name
     'model.onnx'
     """
     if not labels:
@@ -61,7 +68,7 @@ def write(
         "verse": __version__,
         **{name: str(value) for name, value in facts.items()},
     }
-    tail = nn.Sequential(network, Columns(outputs), nn.Softmax(1))
+    tail = Both(nn.Sequential(network, Columns(outputs), nn.Softmax(1)), novelty)
     try:
         return write_model(_whole(backbone, tail, metadata), path)
     except OSError as error:
@@ -75,19 +82,19 @@ def _whole(backbone: Backbone, tail: nn.Module, metadata: Mapping[str, str]) -> 
     G = backbone.G
     if isinstance(G, Features):
         example = torch.zeros(1, *G.z_shape)
-        return convert(tail, example, metadata=metadata, output=OUTPUT)
+        return convert(tail, example, metadata=metadata, output=OUTPUTS)
     if isinstance(G, FrozenNetwork):
         try:
             module = nn.Sequential(G.network, tail)
-            return convert(module, torch.tensor(G.example), metadata=metadata, output=OUTPUT)
+            return convert(module, torch.tensor(G.example), metadata=metadata, output=OUTPUTS)
         except Unconvertible:
             if G.model is None:
                 raise
     model = getattr(G, "model", None)
     if not isinstance(model, bytes):
         raise BadSetting(f"{backbone.name} has a G of its own kind, which cannot be exported")
-    behind = convert(tail, torch.zeros(1, *G.z_shape))
-    return join([model, behind], output_name=OUTPUT, metadata=metadata)
+    behind = convert(tail, torch.zeros(1, *G.z_shape), output=OUTPUTS)
+    return join([model, behind], output_name=OUTPUTS, metadata=metadata)
 
 
 def _preprocess(backbone: Backbone) -> dict[str, object]:

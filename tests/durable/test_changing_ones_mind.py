@@ -164,6 +164,8 @@ def test_undo_begins_in_memory(tmp_path, learner, monkeypatch) -> None:
     """No checkpoint is read, and what a snapshot holds is not changed by going on from it."""
     samples = stream(30)
     classifier = opened(tmp_path, learner=learner)
+    # a slow machine would write a checkpoint in between, and begin there
+    monkeypatch.setattr(classifier._write_ahead.timing, "checkpoint_due", lambda position: False)
     for z, label in samples:
         classifier.learn_feature(z, label)
     monkeypatch.setattr(classifier._directory, "load", None)
@@ -172,6 +174,25 @@ def test_undo_begins_in_memory(tmp_path, learner, monkeypatch) -> None:
         samples = samples[:-n]
         assert same(classifier, clean(samples, learner))
     classifier.close()
+
+
+def test_after_opening_a_hold_is_undone_from_a_checkpoint_near_it(tmp_path, monkeypatch) -> None:
+    """Closing keeps the state before the last hold: 20 samples are undone by learning few again."""
+    monkeypatch.setattr(write_ahead, "UNDO_WINDOW", 100)
+    samples = stream(80)
+    with opened(tmp_path) as classifier:
+        for z, label in samples:
+            classifier.learn_feature(z, label)
+    with opened(tmp_path) as again:
+        learned = []
+        replay = type(again._state).replay
+        monkeypatch.setattr(
+            type(again._state),
+            "replay",
+            lambda self, entry: (learned.append(entry.seq), replay(self, entry))[1],
+        )
+        again.undo_many(again.undoable[-20:])
+        assert same(again, clean(samples[:-20])) and len(learned) <= 5
 
 
 def test_an_undo_that_fails_changes_nothing(tmp_path, monkeypatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, fx, nn
@@ -32,9 +32,11 @@ def convert(
     example: Tensor,
     *,
     metadata: Mapping[str, str] | None = None,
-    output: str = "output",
+    output: str | Sequence[str] = "output",
 ) -> bytes:
     """An ONNX model with input "input" [n, …] (any n) that computes what ``module`` computes.
+
+    A module that gives several tensors has a sequence of names in ``output``.
 
     >>> len(convert(nn.ReLU(), torch.zeros(1, 3))) > 50
     True
@@ -47,7 +49,7 @@ def convert(
     layers = dict(module.named_modules())
     g, names = Graph(), dict[fx.Node, str]()
     folded: dict[fx.Node, tuple[Tensor, Tensor]] = {}
-    last = ""
+    last: object = ""
     for item in traced.nodes:
         args = fx.node.map_arg(item.args, lambda n: names[n])
         if item.op == "placeholder":
@@ -72,20 +74,32 @@ def convert(
         elif item.op == "output":
             last = args[0]
         else:
-            raise Unconvertible(f"a parameter used outside a layer ({item.target})")
-    if not isinstance(last, str):
-        raise Unconvertible("a network with several outputs")
+            names[item] = g.constant(_constant(module, str(item.target)))
+    outputs = [output] if isinstance(output, str) else list(output)
+    found = last if isinstance(last, tuple) else (last,)
+    if len(found) != len(outputs) or not all(isinstance(name, str) for name in found):
+        raise Unconvertible(f"a network with {len(found)} outputs instead of {len(outputs)}")
     with torch.no_grad():
-        shape = module(example).shape
-    g.nodes.append(wire.node("Identity", [last], output))
+        given = module(example)
+    shapes = [t.shape for t in (given if isinstance(given, tuple) else (given,))]
+    g.nodes += [wire.node("Identity", [f], o) for f, o in zip(found, outputs, strict=True)]
     dtype = str(example.dtype).removeprefix("torch.")
     return wire.model(
         g.nodes,
         g.constants,
         [wire.value("input", dtype, ["n", *example.shape[1:]])],
-        [wire.value(output, "float32", ["n", *shape[1:]])],
+        [wire.value(o, "float32", ["n", *s[1:]]) for o, s in zip(outputs, shapes, strict=True)],
         metadata or {},
     )
+
+
+def _constant(module: nn.Module, name: str) -> Tensor:
+    """A tensor that a ``forward`` uses outside a layer."""
+    owner, _, last = name.rpartition(".")
+    value = getattr(module.get_submodule(owner), last, None)
+    if not isinstance(value, Tensor):
+        raise Unconvertible(f"{name}, which is no tensor")
+    return value
 
 
 def _find_norm(item: fx.Node, layers: Mapping[str, nn.Module]) -> nn.BatchNorm2d | None:

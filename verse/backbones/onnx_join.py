@@ -18,10 +18,12 @@ def join(
     models: Sequence[bytes],
     *,
     input_name: str = "input",
-    output_name: str = "output",
+    output_name: str | Sequence[str] = "output",
     metadata: Mapping[str, str] | None = None,
 ) -> bytes:
     """One model that runs the given ones in turn; each has one input and one output.
+
+    The last one may have several: they keep their order and get the names ``output_name``.
 
     >>> from torch import nn, zeros
     >>> from verse.backbones.onnx_graph import convert
@@ -34,7 +36,9 @@ def join(
     kept: list[Field] = []
     versions, sets, functions = [0], dict[bytes, int](), list[Field]()
     last = input_name
-    first_value = last_value = b""
+    first_value = b""
+    results: list[bytes] = []
+    output_names = [output_name] if isinstance(output_name, str) else list(output_name)
     for i, model in enumerate(models):
         fields = read_fields(model)
         versions += [value for number, value in fields if number == 1 and isinstance(value, int)]
@@ -45,20 +49,19 @@ def join(
             elif number == 25:
                 functions.append((number, value))
         graph = _rename_graph(read_fields(graph_of(fields)), f"{i}.")
-        entry, result = one_input(graph), _one_output(graph)
+        entry = one_input(graph)
+        results = _outputs(graph, len(output_names) if i == len(models) - 1 else 1)
         nodes.append((_NODE, wire.node("Identity", [last], _name(entry))))
         nodes += [field for field in graph if field[0] == _NODE]
         rest += [field for field in graph if field[0] in (_INITIALIZER, _SPARSE)]
         first_value = first_value or entry
-        last, last_value = _name(result), result
+        last = _name(results[0])
     if sets.get(b"", OLDEST) < OLDEST:
         raise BadState(f"it uses operator set {sets[b'']}: convert it to {OLDEST} or newer first")
-    nodes.append((_NODE, wire.node("Identity", [last], output_name)))
-    kept = [*nodes, (2, b"verse"), *rest]
-    kept += [
-        (_INPUT, _set_name(first_value, input_name)),
-        (_OUTPUT, _set_name(last_value, output_name)),
-    ]
+    named = list(zip(results, output_names, strict=True))
+    nodes += [(_NODE, wire.node("Identity", [_name(r)], name)) for r, name in named]
+    kept = [*nodes, (2, b"verse"), *rest, (_INPUT, _set_name(first_value, input_name))]
+    kept += [(_OUTPUT, _set_name(result, name)) for result, name in named]
     result_fields: list[Field] = [(1, max(versions)), (2, b"verse"), (7, write_fields(kept))]
     for domain, version in sets.items():
         result_fields.append((8, write_fields([(1, domain), (2, version)])))
@@ -86,11 +89,12 @@ def one_input(graph: Sequence[Field]) -> bytes:
     return free[0]
 
 
-def _one_output(graph: Sequence[Field]) -> bytes:
+def _outputs(graph: Sequence[Field], count: int) -> list[bytes]:
     outputs = [v for n, v in graph if n == _OUTPUT and isinstance(v, bytes)]
-    if len(outputs) != 1:
-        raise BadState(f"it has {len(outputs)} outputs: name one")
-    return outputs[0]
+    if len(outputs) != count:
+        wanted = "name one" if count == 1 else f"{count} are needed"
+        raise BadState(f"it has {len(outputs)} outputs: {wanted}")
+    return outputs
 
 
 def keep_output(model: bytes, name: str) -> bytes:

@@ -17,8 +17,10 @@ from verse.backbones.outputs import (
     ClassDistances,
     Columns,
     Cosine,
+    Gap,
     Positions,
     SignedPower,
+    Smallest,
     UnitLength,
 )
 from verse.backbones.preprocess import Normalise
@@ -47,6 +49,14 @@ class Graph:
         """One operator."""
         name = self._fresh(op.lower())
         self.nodes.append(wire.node(op, inputs, name, attributes))
+        return name
+
+    def smallest(self, x: str, count: int) -> str:
+        """The ``count`` smallest of each row, in order."""
+        name, places = self._fresh("smallest"), self._fresh("places")
+        wanted = self.constant(np.array([count], np.int64))
+        options = {"axis": 1, "largest": 0}
+        self.nodes.append(wire.node("TopK", [x, wanted], name, options, more=[places]))
         return name
 
     def constant(self, array: Tensor | npt.NDArray[np.generic]) -> str:
@@ -179,6 +189,17 @@ def _class_distances(g: Graph, m: ClassDistances, x: str) -> str:
     return g.put("Mul", [g.put("Transpose", [squared], perm=[1, 0]), half])
 
 
+def _gap(g: Graph, m: Gap, x: str) -> str:
+    if m.columns < 2:
+        return g.put("Mul", [x, _as_input(g, 0.0)])
+    difference = g.constant(np.array([[-1], [1]], np.float32))
+    return g.put("MatMul", [g.smallest(x, 2), difference])
+
+
+def _sum(g: Graph, x: str, dim: int, keepdim: bool = False) -> str:
+    return g.put("ReduceSum", [x, g.constant(np.array([dim], np.int64))], keepdims=int(keepdim))
+
+
 def _silu(g: Graph, x: str) -> str:
     return g.put("Mul", [x, g.put("Sigmoid", [x])])
 
@@ -207,9 +228,15 @@ LAYERS: dict[type[nn.Module], Layer] = {
     Cosine: _cosine,
     SignedPower: _signed_power,
     ClassDistances: _class_distances,
+    Smallest: lambda g, m, x: g.smallest(x, 1),
+    Gap: _gap,
     Columns: lambda g, m, x: g.put("Gather", [x, g.constant(m.index)], axis=1),
     Head: lambda g, m, x: _linear(g, m.weight[: m.n], m.bias[: m.n], x),
 }
+
+
+_BINARY: dict[Any, str] = {operator.sub: "Sub", operator.matmul: "MatMul"}
+_UNARY: dict[Any, str] = {torch.sqrt: "Sqrt", torch.exp: "Exp"}
 
 
 def call(g: Graph, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
@@ -218,6 +245,16 @@ def call(g: Graph, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         return g.put("Add", [_as_input(g, a) for a in args])
     if target in (operator.mul, operator.imul, torch.mul, "mul", "mul_") and not kwargs:
         return g.put("Mul", [_as_input(g, a) for a in args])
+    if target in _BINARY and not kwargs:
+        return g.put(_BINARY[target], [_as_input(g, a) for a in args])
+    if target in _UNARY and len(args) == 1 and not kwargs:
+        return g.put(_UNARY[target], [args[0]])
+    if target is torch.sum and len(args) > 1 and not kwargs:
+        return _sum(g, *args)
+    if target is torch.clamp and len(args) == 3 and not kwargs:
+        return _clip(g, args[1], args[2], args[0])
+    if target is torch.log_softmax and len(args) == 2 and not kwargs:
+        return g.put("LogSoftmax", [args[0]], axis=args[1])
     if target in (torch.relu, nn.functional.relu, "relu", "relu_"):
         return g.put("Relu", [args[0]])
     if target is nn.functional.relu6:

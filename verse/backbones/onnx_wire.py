@@ -60,10 +60,16 @@ def _attribute(name: str, value: Attribute) -> bytes:
 
 
 def node(
-    op: str, inputs: Sequence[str], output: str, attributes: Mapping[str, Attribute] | None = None
+    op: str,
+    inputs: Sequence[str],
+    output: str,
+    attributes: Mapping[str, Attribute] | None = None,
+    *,
+    more: Sequence[str] = (),
 ) -> bytes:
-    """A NodeProto with one output, which also names it."""
-    message = b"".join(write_bytes(1, i) for i in inputs) + write_bytes(2, output)
+    """A NodeProto; its first output also names it, ``more`` are further ones."""
+    message = b"".join(write_bytes(1, i) for i in inputs)
+    message += b"".join(write_bytes(2, o) for o in (output, *more))
     message += write_bytes(3, output) + write_bytes(4, op)
     for name, value in (attributes or {}).items():
         message += write_bytes(5, _attribute(name, value))

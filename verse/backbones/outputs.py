@@ -140,6 +140,50 @@ class WeightedSum(nn.Module):
         return total
 
 
+class Smallest(nn.Module):
+    """The smallest of each row, [n, 1].
+
+    >>> Smallest()(torch.tensor([[3.0, 1.0, 2.0]]))
+    tensor([[1.]])
+    """
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return rows.amin(1, keepdim=True)
+
+
+class Gap(nn.Module):
+    """How much the second smallest of each row is larger than the smallest, [n, 1].
+
+    Parameters
+    ----------
+    columns
+        How many there are; with one the gap is 0.
+
+    >>> Gap(3)(torch.tensor([[3.0, 1.0, 2.5]]))
+    tensor([[1.5000]])
+    """
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        self.columns = columns
+
+    def forward(self, rows: Tensor) -> Tensor:
+        if self.columns < 2:
+            return rows * 0.0
+        return rows.topk(2, 1, largest=False).values.diff(dim=1)
+
+
+class Both(nn.Module):
+    """(A(z), B(z))."""
+
+    def __init__(self, A: nn.Module, B: nn.Module) -> None:
+        super().__init__()
+        self.A, self.B = A, B
+
+    def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        return self.A(z), self.B(z)
+
+
 def linear(weight: Tensor, bias: Tensor) -> nn.Linear:
     """A layer with these values."""
     layer = nn.Linear(weight.shape[1], weight.shape[0])

@@ -10,7 +10,9 @@ from torch import Tensor
 from verse.durable.state import State
 
 SPACING = 5  # samples between two; farther apart the longer they are ago
-MOST_BYTES = 64 * 2**20  # of all of them; a state of more than a quarter of that is not kept
+WIDE = 20  # the same of large states, which take long to copy
+LARGE = 8 * 2**20  # bytes of a large state
+MOST_BYTES = 128 * 2**20  # of all of them; a state of more than a third of that is not kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class Snapshot:
 
 
 class Snapshots:
-    """The latest ones are ``SPACING`` samples apart, older ones a quarter of their age.
+    """The latest ones are ``SPACING`` samples apart (large ones ``WIDE``), older ones a quarter of
+    their age.
 
     >>> from verse import backbones
     >>> from verse.classifier import StreamClassifier
@@ -56,8 +59,10 @@ class Snapshots:
         if self._kept and samples - self._kept[-1].samples < SPACING:
             return
         size = sum(t.numel() * t.element_size() for t in state.classifier.state().values())
-        if size > MOST_BYTES // 4:
+        if size > MOST_BYTES // 3:
             self.clear()
+            return
+        if size > LARGE and self._kept and samples - self._kept[-1].samples < WIDE:
             return
         self._kept.append(Snapshot.of(state))
         self._thin_out(samples)

@@ -24,6 +24,7 @@ from verse.kernels.interrupts import defer_interrupt
 from verse.types import BadSetting, BadState, Label, Refused
 
 UNDO_WINDOW = 100  # samples that can be taken back
+HOLD = 20  # samples of a usual hold, which is undone quickly also after opening
 
 
 class WriteAhead:
@@ -290,5 +291,19 @@ class WriteAhead:
         self.flush()
         with suppress(JournalFull):
             if self.state.position > self.timing.saved:
+                self._save_before_last_hold()
                 self.save(window=UNDO_WINDOW)
             self.finish_forgetting()
+
+    def _save_before_last_hold(self) -> None:
+        """A checkpoint from which the last hold is undone quickly when the directory is opened
+        again: the states in memory are gone then."""
+        recent = list(self.recent)[-HOLD:]
+        snapshot = self.snapshots.before(recent[0]) if len(recent) == HOLD else None
+        if snapshot is None or not snapshot.position:
+            return
+        starts = self.directory.starts(recent[0])
+        if not starts or snapshot.position > starts[0][0]:
+            self.directory.save(
+                snapshot.position, snapshot.tensors, snapshot.spec, window=UNDO_WINDOW
+            )

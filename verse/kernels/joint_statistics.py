@@ -221,6 +221,11 @@ class JointStatistics(PerClass):
         guessed = 2 * self._guess / self.d * trace
         return (1 + K / N) * (left_out + guessed) / (N - K + 2) or 1.0
 
+    @property
+    def usual_distance(self) -> float:
+        """What ``distances`` of a new sample to its own class are in the mean: m."""
+        return self._expected * self.scale
+
     def distances(self, E: Tensor) -> Tensor:
         """Squared Mahalanobis distances (e − μ)ᵀ Σ⁻¹ (e − μ) [n, classes] of [n, d] to the means.
 
