@@ -22,8 +22,7 @@ PURPOSE = 4  # tells the start of P from other random numbers of the same seed
 
 
 class SCR(Learner):
-    """Samples of one class are drawn together and those of others pushed apart; the answer is the
-    class whose remembered samples are nearest on average.
+    """Replay draws classes together and pushes them apart; the nearest mean of memory answers.
 
     Z. Mai, R. Li, H. Kim, S. Sanner, "Supervised contrastive replay: revisiting the nearest class
     mean classifier in online class-incremental continual learning", CVPR workshops 2021. With e the
