@@ -25,7 +25,7 @@ from verse.cli.live import Live
 from verse.cli.output import console, plain_warnings, print_table
 from verse.configuration import DEFAULT_LEARNER
 from verse.evaluate import predict
-from verse.experiments import Prepared, Result, Run, build_learner, execute, in_order, prepare
+from verse.experiments import Prepared, Result, Run, build_run_learner, execute, in_order, prepare
 from verse.learners import Learner
 from verse.reports.curve import plot
 from verse.types import VerseError
@@ -74,7 +74,7 @@ def main() -> None:
         for name, run in runs.items():
             screen.print(f"\n[bold]{LEARNERS[name]}[/] {ABOUT[name]}")
             length = len(in_order(run, ready)[0])
-            learners[name] = build_learner(run, ready, length)
+            learners[name] = build_run_learner(run, ready, length)
             with Live(LEARNERS[name], length) as live:
                 results[name] = execute(run, prepared=ready, learner=learners[name], watch=live)
     rows = [row(LEARNERS[name], result) for name, result in results.items()]

@@ -19,7 +19,7 @@ import click
 import verse
 from verse import learners
 from verse.cli import main
-from verse.cli.list import assumptions, first_line, short
+from verse.cli.list import assumptions, first_line, summarize_traits
 from verse.settings import join_choices, kinds, rule
 
 DOCS = Path(__file__).parent
@@ -135,7 +135,7 @@ def learner_table() -> str:
         (f"[{row['name']}]({row['name']}.md)", about(str(row["name"])), str(row["fidelity"]))
         for row in rows
     ]
-    facts = [{key: str(value) for key, value in short(row).items()} for row in rows]
+    facts = [{key: str(value) for key, value in summarize_traits(row).items()} for row in rows]
     heads = list(facts[0])
     assumed = [[f"[{f['name']}]({f['name']}.md)", *(f[key] for key in heads[1:])] for f in facts]
     parts = ["# Learners\n", NOTE, LEARNERS.strip(), "", table(("name", "does", "fidelity"), lines)]

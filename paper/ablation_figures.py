@@ -10,7 +10,7 @@ import numpy as np
 from paper.ablations import Ablation
 from verse.reports import statistics, style
 from verse.reports.cells import Bench, Sorted, is_verse, orders_of
-from verse.reports.figures import Picture
+from verse.reports.figures import ReportFigure
 from verse.reports.statistics import Estimate
 
 MARKERS = "osD^vPX"
@@ -20,7 +20,7 @@ NOTE = (
 )
 
 
-def maml(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
+def maml(found: Sorted, bench: Bench, folder: Path) -> ReportFigure | None:
     """μ_all of VERSE, its variants and the two forms of look-ahead MAML."""
     cells = found.main(bench)
     rivals = [name for name in ("la-maml", "c-maml") if name in cells]
@@ -35,7 +35,7 @@ def maml(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
                     f"VERSE and look-ahead MAML: {bench.title}", "μ_all")  # fmt: skip
 
 
-def ablation(found: Ablation, folder: Path) -> Picture:
+def ablation(found: Ablation, folder: Path) -> ReportFigure:
     """A line per ordering, or bars where values are kinds."""
     orders = list(found.cells)
     if found.knob.bars:
@@ -62,7 +62,7 @@ def ablation(found: Ablation, folder: Path) -> Picture:
     axis.set_xlabel(found.knob.title)
     axis.set_ylabel(found.symbol)
     figure.legend(loc="outside lower center", ncols=4)
-    return Picture(style.save(figure, folder, found.name), found.title,
+    return ReportFigure(style.save(figure, folder, found.name), found.title,
                    f"On the seeds that all values have. {NOTE}")  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def _grouped(
     metric: str,
     *,
     dots: bool = False,
-) -> Picture:
+) -> ReportFigure:
     """Groups of bars or, where small differences matter, of dots: an ordering each."""
     figure, (axis,) = style.panels(1, 3.6)
     figure.set_size_inches(max(5.2, 1.2 + 0.36 * len(values) * len(orders)), 3.6)
@@ -99,4 +99,4 @@ def _grouped(
     axis.set_ylabel(metric)
     axis.grid(visible=False, axis="x")
     figure.legend(loc="outside lower center", ncols=min(4, len(values)))
-    return Picture(style.save(figure, folder, name), title, NOTE)
+    return ReportFigure(style.save(figure, folder, name), title, NOTE)

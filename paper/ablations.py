@@ -9,10 +9,10 @@ from typing import TypeVar
 from paper.knobs import EMA_LEVELS, KNOBS, Knob, Value
 from verse import streams
 from verse.reports import statistics
-from verse.reports.cells import Bench, Results, Sorted, is_verse, words
+from verse.reports.cells import Bench, Results, Sorted, format_settings, is_verse
 from verse.reports.statistics import Estimate
 from verse.reports.tables import Table, Text
-from verse.reports.tuning import place
+from verse.reports.tuning import sort_key
 
 SYMBOLS = {"omega": "Ω_all", "mu": "μ_all"}
 Named = TypeVar("Named")
@@ -56,7 +56,7 @@ class Ablation:
         own = [dict(r.run.settings) for r in every]
         fixed = {name: value for name, value in own[0].items()
                  if all(settings.get(name) == value for settings in own)}  # fmt: skip
-        said = words(fixed)
+        said = format_settings(fixed)
         otherwise = f"Otherwise {said}, and defaults." if said else "Otherwise defaults."
         return f"{self.knob.meaning}{otherwise}"
 
@@ -128,7 +128,7 @@ def _size(turned: Turned) -> tuple[int, int]:
 def _ablation(knob: Knob, bench: Bench, learner: str, base: Turned) -> Ablation:
     values = {value for by in base.values() for value in by}
     ordered: list[Value] = [v for v in EMA_LEVELS if v in values]
-    ordered = ordered or sorted(values, key=place)
+    ordered = ordered or sorted(values, key=sort_key)
     runs = {order: base[order] for order in streams.names() if len(base.get(order, {})) > 1}
     every = [found for by in runs.values() for found in by.values()]
     measure = "mu" if knob.metric == "mu" else statistics.metric(*every)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from paper.ablations import on_common_seeds
 from verse import streams
 from verse.reports import statistics
-from verse.reports.cells import Bench, Conditions, Key, Results, Sorted, words
+from verse.reports.cells import Bench, CellKey, Conditions, Results, Sorted, format_settings
 from verse.reports.scores import format_name, format_range
 from verse.reports.tables import Table, Text
 
@@ -98,11 +98,11 @@ def variants(found: Sorted, bench: Bench) -> Table | None:
                  ["learner: change", *orders], rows, note, records)  # fmt: skip
 
 
-def _changes(key: Key, conditions: Conditions, settings: str) -> str:
+def _changes(key: CellKey, conditions: Conditions, settings: str) -> str:
     """What differs from the main table, in words."""
     base, mine = json.loads(settings), key.values
     changed = {n: v for n, v in mine.items() if base.get(n, v) != v or n not in base}
-    parts = [words(changed)] if changed else []
+    parts = [format_settings(changed)] if changed else []
     for field, value in vars(key.conditions).items():
         if value != vars(conditions)[field]:
             parts.append(f"{field.replace('own_memory', 'memory')} = {value}")

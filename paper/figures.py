@@ -14,12 +14,12 @@ from paper.verdicts import Verdict
 from verse import streams
 from verse.reports import style
 from verse.reports.cells import orders_of
-from verse.reports.figures import Picture, dots
+from verse.reports.figures import ReportFigure, dots
 from verse.reports.scores import cell_names
 from verse.reports.statistics import Estimate
 
 
-def leads(listed: Sequence[Verdict], folder: Path) -> Picture | None:
+def leads(listed: Sequence[Verdict], folder: Path) -> ReportFigure | None:
     """The lead over the best rival in every cell, one panel for VERSE and each variant."""
     known = [v for v in listed if v.lead_mean is not None]
     if not known:
@@ -53,12 +53,12 @@ def leads(listed: Sequence[Verdict], folder: Path) -> Picture | None:
         "is the rival. Left of zero beyond chance: a loss; first is what leads every rival beyond "
         "chance, not only this one. Every panel has a scale of its own."
     )
-    return Picture(style.save(figure, folder, "leads"), "VERSE against the best rival", note)
+    return ReportFigure(style.save(figure, folder, "leads"), "VERSE against the best rival", note)
 
 
-def losses(found: PaperResults, folder: Path) -> list[Picture]:
+def losses(found: PaperResults, folder: Path) -> list[ReportFigure]:
     """Both losses of VERSE over the stream, one figure for each data set and its settings."""
-    pictures: list[Picture] = []
+    pictures: list[ReportFigure] = []
     for (bench, settings), mine in found.losses_of_verse.items():
         further = sum(p.name.startswith(f"losses-{bench.slug}") for p in pictures)
         orders = [o for o in streams.names() if any(c.result.run.order == o for c in mine)]
@@ -84,14 +84,14 @@ def losses(found: PaperResults, folder: Path) -> list[Picture]:
         name = f"losses-{bench.slug}{f'-{further}' if further else ''}"
         note = f"Mean over seeds at every 16th frame (thin), its running mean (thick); {settings}."
         title = f"The losses of VERSE: {bench.title}"
-        pictures.append(Picture(style.save(figure, folder, name), title, note))
+        pictures.append(ReportFigure(style.save(figure, folder, name), title, note))
     return pictures
 
 
 SHOWN = 12  # methods in the overview
 
 
-def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path) -> Picture:
+def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path) -> ReportFigure:
     """μ_all with its interval: a row for each data set, a column for each ordering."""
     orders = [o for o in streams.names() if any(r["order"] == o for r in listed)]
     benches = [b for b in found.benches if len(orders_of(found.main(b))) == len(orders)]
@@ -129,4 +129,4 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
         "variants in orange. Dotted: the share of test frames whose class was shown, which nobody "
         "can exceed."
     )
-    return Picture(style.save(figure, folder, "overview"), "μ_all of the best methods", note)
+    return ReportFigure(style.save(figure, folder, "overview"), "μ_all of the best methods", note)

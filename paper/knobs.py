@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from verse.memory.budget import budget
-from verse.reports.cells import Key, Results
+from verse.reports.cells import CellKey, Results
 
 EMA_LEVELS = ("no distillation", "teacher θ", "hard copy", "EMA")
 Value = float | int | str
@@ -20,8 +20,8 @@ class Knob:
 
     name: str
     title: str
-    value: Callable[[Key, Results], Value]
-    bases: Callable[[Key, Collection[Key]], list[str]]  # the comparisons it belongs to
+    value: Callable[[CellKey, Results], Value]
+    bases: Callable[[CellKey, Collection[CellKey]], list[str]]  # the comparisons it belongs to
     metric: str  # "omega" or "mu", as in the paper's figure
     bars: bool = False
     reference: str | None = None
@@ -30,33 +30,33 @@ class Knob:
     """What the other values change."""
 
 
-def _base(key: Key, *names: str) -> str:
+def _base(key: CellKey, *names: str) -> str:
     """A cell without its ordering and without these settings."""
     left = {name: value for name, value in key.values.items() if name not in names}
     return repr(replace(key, settings=json.dumps(left, sort_keys=True), order=""))
 
 
-def _weight(key: Key, _: Collection[Key]) -> list[str]:
+def _weight(key: CellKey, _: Collection[CellKey]) -> list[str]:
     return [_base(key, "lam")] if "lam" in key.values else []
 
 
-def _rate(key: Key, _: Collection[Key]) -> list[str]:
+def _rate(key: CellKey, _: Collection[CellKey]) -> list[str]:
     """Where Φ is a copy of θ, r tells kinds of semantic memory apart: the knob ``ema``."""
     return [_base(key, "r")] if "r" in key.values and key.values.get("gamma") != 0 else []
 
 
-def _capacity(key: Key, _: Collection[Key]) -> list[str]:
+def _capacity(key: CellKey, _: Collection[CellKey]) -> list[str]:
     """A fixed number of samples only: a budget a class grows with the stream."""
     if budget(key.conditions.capacity, stream_length=1)["capacity"] is None:
         return []
     return [_base(replace(key, conditions=replace(key.conditions, capacity="")))]
 
 
-def _policy(key: Key, _: Collection[Key]) -> list[str]:
+def _policy(key: CellKey, _: Collection[CellKey]) -> list[str]:
     return [_base(replace(key, conditions=replace(key.conditions, own_memory="")))]
 
 
-def _ema(key: Key, everyone: Collection[Key]) -> list[str]:
+def _ema(key: CellKey, everyone: Collection[CellKey]) -> list[str]:
     """The moving averages whose λ (and r, but for the teacher θ) this cell shares."""
     if not {"lam", "gamma", "r"} <= set(key.values):
         return []
@@ -73,7 +73,7 @@ def _ema(key: Key, everyone: Collection[Key]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def ema_level(key: Key) -> str:
+def ema_level(key: CellKey) -> str:
     """Which kind of teacher the settings mean."""
     values = key.values
     if values["lam"] == 0:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from paper.source import ROOT
-from verse.experiments.recipe import read
+from verse.experiments.recipe import read_recipe
 from verse.experiments.result import Result
 from verse.experiments.store import Store
 from verse.reports import style
@@ -51,8 +51,8 @@ def identities(recipes: Path) -> set[str]:
     """The runs that belong to the figure: the shortened ones, and the whole stream beside them."""
     names = set[str]()
     for data in SETS:
-        short = read(recipes / f"length-{data}.toml").runs
-        whole = read(recipes / f"scale-{data}.toml").runs
+        short = read_recipe(recipes / f"length-{data}.toml").runs
+        whole = read_recipe(recipes / f"scale-{data}.toml").runs
         learners = {run.learner for run in short}
         names |= {run.id for run in short}
         names |= {run.id for run in whole if run.learner in learners and run.order in ORDERS}

@@ -149,7 +149,7 @@ def holders() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     files = (ROOT / "recipes").glob("*.toml")
     for file in sorted(files, key=lambda f: (not f.name.startswith("omega"), f.name)):
-        for run in recipe.read(file).runs:
+        for run in recipe.read_recipe(file).runs:
             found.setdefault(run.id, []).append(f"recipes/{file.name}")
     return found
 

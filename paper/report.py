@@ -26,7 +26,7 @@ from verse import learners
 from verse.reports import figures as own_figures
 from verse.reports import offline, scores, style
 from verse.reports.cells import Bench, orders_of
-from verse.reports.figures import Picture
+from verse.reports.figures import ReportFigure
 from verse.reports.page import Section, plural
 from verse.reports.report import facts, make_tuning_section
 from verse.reports.scores import Record
@@ -170,7 +170,7 @@ def _table(table: Table, out: Path) -> str:
     return f"### {table.title}\n\n{table.markdown()}\n{note}[CSV](tables/{table.name}.csv)\n"
 
 
-def _picture(picture: Picture) -> str:
+def _picture(picture: ReportFigure) -> str:
     return (f"![{picture.title}](figures/{picture.name}.png)\n\n"
             f"*{picture.title}. {picture.note}*\n")  # fmt: skip
 

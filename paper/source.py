@@ -12,7 +12,7 @@ from paper.losses import Curve
 from verse.experiments.result import Result
 from verse.experiments.store import Store
 from verse.reports import report
-from verse.reports.cells import Bench, Sorted, bench_of, usual, words
+from verse.reports.cells import Bench, Sorted, bench_of, format_settings, usual
 
 ROOT = Path(__file__).parent.parent
 RENDERED = ("tabletop",)
@@ -45,7 +45,7 @@ class PaperResults(Sorted):
         for curve in self.losses:
             run = curve.result.run
             if run.learner == "verse" and {"loss_v", "loss"} <= set(curve.losses):
-                named = words(run.settings) or "default settings"
+                named = format_settings(run.settings) or "default settings"
                 groups[bench_of(curve.result), named].append(curve)
         return dict(groups)
 

@@ -20,11 +20,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from verse.experiments.recipe import parse, read
+from verse.experiments.recipe import parse, read_recipe
 from verse.experiments.result import Result
 from verse.experiments.run import Run
 from verse.experiments.store import Store
-from verse.reports.tuning import Choice, choose, fragment
+from verse.reports.tuning import Choice, choose_settings, fragment
 
 RECIPES = Path("recipes")
 RATES = RECIPES / "tuning-rates.toml"
@@ -59,10 +59,10 @@ def common(name: str) -> Settings:
 
 def first_stage(name: str, results: Mapping[str, Result]) -> list[Run]:
     """The runs of the first stage on a data set, edges among them."""
-    runs = [run for run in read(RATES).runs if run.dataset == f"folder:{name}"]
+    runs = [run for run in read_recipe(RATES).runs if run.dataset == f"folder:{name}"]
     edges = RECIPES / f"tuning-edges-{name}.toml"
     if edges.exists():
-        runs += read(edges).runs
+        runs += read_recipe(edges).runs
     return [run for run in runs if run.id in results]
 
 
@@ -76,7 +76,7 @@ def edges(name: str, results: Mapping[str, Result]) -> list[tuple[str, Settings]
     """Trials beyond the edge, (learner, settings), for methods whose best rate lies at one."""
     runs = first_stage(name, results)
     found = []
-    for choice in choose(runs, results):
+    for choice in choose_settings(runs, results):
         best = rate_of(choice.settings)
         if best is None:
             continue
@@ -109,7 +109,7 @@ def second_stage(name: str, results: Mapping[str, Result]) -> list[tuple[str, Se
     """The trials of the second stage: the best of the first, then the others."""
     runs = first_stage(name, results)
     found = []
-    for choice in choose(runs, results):
+    for choice in choose_settings(runs, results):
         if choice.learner not in KNOBS:
             continue
         trials = [choice.settings]
@@ -170,10 +170,12 @@ def toml(value: Any) -> str:
 
 def tuned(name: str, results: Mapping[str, Result]) -> str:
     """The table [tuned]: of the second stage, of the first for those that have no second."""
-    knobs = [run for run in read(RECIPES / f"tuning-knobs-{name}.toml").runs if run.id in results]
+    knobs = [
+        run for run in read_recipe(RECIPES / f"tuning-knobs-{name}.toml").runs if run.id in results
+    ]
     late = {run.learner for run in knobs}
     rest = [run for run in first_stage(name, results) if run.learner not in late]
-    choices = choose([*knobs, *rest], results)
+    choices = choose_settings([*knobs, *rest], results)
     by = {choice.learner: choice for choice in choices}
     for follower, (leader, without) in FOLLOW.items():
         if leader in by:
@@ -206,7 +208,7 @@ def main(what: str, name: str) -> None:
         second_stage(name, results), SEEDS)  # fmt: skip
     file = RECIPES / f"tuning-{what}-{name}.toml"
     if what == "edges" and file.exists():  # all edges so far stay
-        before = [(run.learner, dict(run.settings)) for run in read(file).runs]
+        before = [(run.learner, dict(run.settings)) for run in read_recipe(file).runs]
         kept = [pair for n, pair in enumerate(before) if pair not in before[:n]]
         trials = kept + [pair for pair in trials if pair not in kept]
         if trials == kept:

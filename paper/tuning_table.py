@@ -8,7 +8,7 @@ from collections import defaultdict
 from paper.blocks import table
 from paper.source import ROOT
 from paper.tune import rate_of
-from verse.experiments.recipe import read
+from verse.experiments.recipe import read_recipe
 from verse.experiments.result import Result
 from verse.experiments.store import Store
 
@@ -19,7 +19,7 @@ def first_stage() -> str:
     """For each finished set and method: the best with clipping, the best without."""
     results = {r.id: r for r in Store(ROOT / "results" / "tuning-scale").results()}
     rows = []
-    runs = read(ROOT / "recipes" / "tuning-rates.toml").runs
+    runs = read_recipe(ROOT / "recipes" / "tuning-rates.toml").runs
     for name in dict.fromkeys(run.dataset for run in runs):
         mine = [run for run in runs if run.dataset == name]
         for learner in dict.fromkeys(run.learner for run in mine):

@@ -11,7 +11,7 @@ import torch
 from verse.backbones import identity
 from verse.datasets.base import Frames, Source
 from verse.features import Features
-from verse.features.carry import pack, unpack
+from verse.features.carry import pack, unpack_features
 
 
 class Points(Source):
@@ -44,9 +44,9 @@ def test_what_one_machine_computed_another_one_finds(
     packed = pack(first, backbone, "float32")
     monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "two"))
     elsewhere = frames(Points("two", broken=True))
-    assert unpack(packed, elsewhere, backbone, "float16") == 0  # not of this kind
-    assert unpack(packed, elsewhere, backbone, "float32") == 4
-    assert unpack(packed, elsewhere, backbone, "float32") == 0  # there already
+    assert unpack_features(packed, elsewhere, backbone, "float16") == 0  # not of this kind
+    assert unpack_features(packed, elsewhere, backbone, "float32") == 4
+    assert unpack_features(packed, elsewhere, backbone, "float32") == 0  # there already
     found = Features.of(elsewhere, backbone)
     at = np.arange(4)
     assert torch.equal(found[at], first[at])

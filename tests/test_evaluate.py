@@ -16,7 +16,7 @@ from verse.evaluate import Finished, Learned, Samples, SoFar, Tested, predict, s
 from verse.learners import FineTune, GDumb, Learner, TinyER, build
 from verse.memory import Reservoir
 from verse.realtime import Camera
-from verse.streams import Event, Schedule
+from verse.streams import EvaluationPoint, Schedule
 from verse.types import BadData, BadSetting, BadState, Refused
 
 
@@ -77,7 +77,7 @@ def test_events_have_types_and_end_with_the_sum() -> None:
 
 
 def test_classes_that_were_never_learned_count_as_errors() -> None:
-    schedule = Schedule((Event(2, (0, 1)),))
+    schedule = Schedule((EvaluationPoint(2, (0, 1)),))
     (tested,) = (e for e in stream(Spy(), TRAIN, TRAIN, schedule) if isinstance(e, Tested))
     assert tested.accuracy == 3 / 5
     assert tested.by_class == [[0, 3, 3], [1, 0, 2]]

@@ -17,7 +17,7 @@ import torch
 from verse import features as module
 from verse.backbones import identity
 from verse.datasets.base import DataWarning, Frames, Source
-from verse.features import Features, Store
+from verse.features import Features, FeatureStore
 from verse.types import BadData, BadImage, BadSetting
 
 N = 100
@@ -191,12 +191,12 @@ def test_a_damaged_chunk_is_computed_again(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_swept(tmp_path: Path) -> None:
-    Store(tmp_path, (3,), "float32")
+    FeatureStore(tmp_path, (3,), "float32")
     old, new = tmp_path / ".a.z.1.part", tmp_path / ".b.z.2.part"
     old.touch()
     new.touch()
     os.utime(old, (0, 0))
-    Store(tmp_path, (3,), "float32")
+    FeatureStore(tmp_path, (3,), "float32")
     assert not old.exists()
     assert new.exists()
 
@@ -210,7 +210,7 @@ def test_a_cache_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_more_chunks_than_open_files(tmp_path: Path) -> None:
-    store = Store(tmp_path, (2,), "float32")
+    store = FeatureStore(tmp_path, (2,), "float32")
     keys = [i.to_bytes(16, "big") for i in range(300)]
     for i, key in enumerate(keys):
         store.add([key], torch.full((1, 2), float(i)))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from verse import backbones, learners, memory
 from verse.cli import main
-from verse.settings import Property, keeps, kinds, properties, rule, schema
+from verse.settings import Property, json_schema, keeps, kinds, properties, rule
 from verse.types import BadSetting
 
 NAMES = learners.names()
@@ -143,7 +143,7 @@ def test_other_annotations() -> None:
         *, how: Literal["a", "b"], many: list[int] | None = None, some: Any = inspect
     ) -> None: ...
 
-    document = schema("make", make)
+    document = json_schema("make", make)
     assert document["properties"]["how"] == {"enum": ["a", "b"]}
     assert document["required"] == ["how"]
     assert document["properties"]["many"]["type"] == ["array", "null"]

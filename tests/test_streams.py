@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verse import streams
-from verse.streams import Event, Schedule
+from verse.streams import EvaluationPoint, Schedule
 from verse.types import BadData, BadSetting
 
 
@@ -135,14 +135,14 @@ def test_what_is_refused():
 def test_schedule_after_every_class_and_every_few():
     labels = [4, 4, 1, 1, 1, 0, 2, 2]
     assert Schedule.of("class-instance", labels).events == (
-        Event(2, (4,)),
-        Event(5, (4, 1)),
-        Event(6, (4, 1, 0)),
-        Event(8, (4, 1, 0, 2)),
+        EvaluationPoint(2, (4,)),
+        EvaluationPoint(5, (4, 1)),
+        EvaluationPoint(6, (4, 1, 0)),
+        EvaluationPoint(8, (4, 1, 0, 2)),
     )
     assert [e.after for e in Schedule.of("class-iid", labels, every=3).events] == [6, 8]
     assert [e.after for e in Schedule.of("class-iid", labels, every=2).events] == [5, 8]
-    assert Schedule.of("class-iid", labels, every=99).events == (Event(8, (4, 1, 0, 2)),)
+    assert Schedule.of("class-iid", labels, every=99).events == (EvaluationPoint(8, (4, 1, 0, 2)),)
 
 
 def test_schedule_in_ten_equal_steps_on_all_classes():
@@ -178,7 +178,7 @@ def test_schedule_refuses_a_stream_out_of_order():
 
 
 def test_event_selects_its_test_frames():
-    assert Event(1, (2, 0)).select(np.array([0, 1, 2, 2])).tolist() == [0, 2, 3]
+    assert EvaluationPoint(1, (2, 0)).select(np.array([0, 1, 2, 2])).tolist() == [0, 2, 3]
 
 
 def test_a_shorter_stream_is_spread_over_the_whole_one():

@@ -254,7 +254,7 @@ def _testable(test: Samples, schedule: Schedule) -> list[Ints]:
 
 
 def _run_test(
-    learner: Learner, test: Samples, event: streams.Event, now: SoFar, shown: Ints
+    learner: Learner, test: Samples, event: streams.EvaluationPoint, now: SoFar, shown: Ints
 ) -> Tested:
     began = time.perf_counter()
     try:

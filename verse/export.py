@@ -20,10 +20,10 @@ from torch import nn
 from verse import __version__
 from verse.backbones import Backbone, Preprocess
 from verse.backbones.extractor import FrozenNetwork
-from verse.backbones.identity import Features
-from verse.backbones.onnx_export import describe, write_model
-from verse.backbones.onnx_graph import convert
-from verse.backbones.onnx_join import join
+from verse.backbones.identity import IdentityExtractor
+from verse.backbones.onnx_export import describe_export, write_model
+from verse.backbones.onnx_graph import convert_module
+from verse.backbones.onnx_join import join_models
 from verse.backbones.onnx_layers import Unconvertible
 from verse.backbones.outputs import Both, Columns
 from verse.types import BadSetting, BadState, Label
@@ -80,27 +80,27 @@ def write(
 def _whole(backbone: Backbone, tail: nn.Module, metadata: Mapping[str, str]) -> bytes:
     """G and what stands behind it as one ONNX model."""
     G = backbone.G
-    if isinstance(G, Features):
+    if isinstance(G, IdentityExtractor):
         example = torch.zeros(1, *G.z_shape)
-        return convert(tail, example, metadata=metadata, output=OUTPUTS)
+        return convert_module(tail, example, metadata=metadata, output=OUTPUTS)
     if isinstance(G, FrozenNetwork):
         try:
             module = nn.Sequential(G.network, tail)
-            return convert(module, torch.tensor(G.example), metadata=metadata, output=OUTPUTS)
+            return convert_module(module, torch.tensor(G.example), metadata=metadata, output=OUTPUTS)
         except Unconvertible:
             if G.model is None:
                 raise
     model = getattr(G, "model", None)
     if not isinstance(model, bytes):
         raise BadSetting(f"{backbone.name} has a G of its own kind, which cannot be exported")
-    behind = convert(tail, torch.zeros(1, *G.z_shape), output=OUTPUTS)
-    return join([model, behind], output_name=OUTPUTS, metadata=metadata)
+    behind = convert_module(tail, torch.zeros(1, *G.z_shape), output=OUTPUTS)
+    return join_models([model, behind], output_name=OUTPUTS, metadata=metadata)
 
 
 def _preprocess(backbone: Backbone) -> dict[str, object]:
     """What must happen to an image before it goes into the model."""
     G = backbone.G
-    if isinstance(G, Features):
+    if isinstance(G, IdentityExtractor):
         return {"kind": "feature"}
     prepare = getattr(G, "prepare", None)
-    return describe(prepare) if isinstance(prepare, Preprocess) else {"kind": "own"}
+    return describe_export(prepare) if isinstance(prepare, Preprocess) else {"kind": "own"}

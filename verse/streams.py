@@ -139,10 +139,10 @@ def _join(parts: list[Ints]) -> Ints:
 
 
 @dataclass(frozen=True)
-class Event:
+class EvaluationPoint:
     """One test: after ``after`` frames of the stream, on ``classes`` in order of arrival.
 
-    >>> Event(after=10, classes=(3, 1)).select([1, 2, 3, 3]).tolist()
+    >>> EvaluationPoint(after=10, classes=(3, 1)).select([1, 2, 3, 3]).tolist()
     [0, 2, 3]
     """
 
@@ -165,7 +165,7 @@ class Schedule:
     (Event(after=3, classes=(2, 0)), Event(after=5, classes=(2, 0, 1)))
     """
 
-    events: tuple[Event, ...]
+    events: tuple[EvaluationPoint, ...]
 
     @classmethod
     def of(
@@ -182,13 +182,13 @@ class Schedule:
             return cls(_after_classes(order_name, labels, every))
         n, classes = len(labels), tuple(np.unique(labels).tolist())
         ends = sorted({max(n * k // steps, 1) for k in range(1, steps + 1)})
-        return cls(tuple(Event(end, classes) for end in ends))
+        return cls(tuple(EvaluationPoint(end, classes) for end in ends))
 
     def __len__(self) -> int:
         return len(self.events)
 
 
-def _after_classes(order_name: str, labels: Ints, every: int) -> tuple[Event, ...]:
+def _after_classes(order_name: str, labels: Ints, every: int) -> tuple[EvaluationPoint, ...]:
     last = np.append(np.flatnonzero(labels[1:] != labels[:-1]), len(labels) - 1)  # ends of blocks
     seen = labels[last].tolist()
     if len(set(seen)) != len(seen):
@@ -197,4 +197,4 @@ def _after_classes(order_name: str, labels: Ints, every: int) -> tuple[Event, ..
             "another one; order the frames with verse.streams.order first"
         )
     counts = sorted({*range(every, len(seen) + 1, every), len(seen)})
-    return tuple(Event(int(last[k - 1]) + 1, tuple(seen[:k])) for k in counts)
+    return tuple(EvaluationPoint(int(last[k - 1]) + 1, tuple(seen[:k])) for k in counts)

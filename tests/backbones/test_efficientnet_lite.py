@@ -12,7 +12,7 @@ from torch import nn
 
 from verse import backbones
 from verse.backbones.efficientnet_lite import VARIANTS, package_file, stages
-from verse.backbones.weights import read
+from verse.backbones.weights import read_weights
 from verse.network.same_conv import SameConv
 from verse.types import BadSetting, BadState, MissingExtra
 
@@ -54,7 +54,7 @@ def test_the_blocks_are_those_of_the_published_file(name: str) -> None:
     ours = sum(p.numel() for part in parts.values() for p in part.parameters())
     file = sum(
         v.numel()
-        for k, v in read(package_file(name)).items()
+        for k, v in read_weights(package_file(name)).items()
         if not k.startswith("_fc") and "running" not in k and "num_batches" not in k
     )
     assert ours == file

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from verse import backbones
-from verse.backbones.engine import OnnxEngine, TorchEngine, start
+from verse.backbones.engine import OnnxEngine, TorchEngine, start_engine
 from verse.backbones.onnx_export import export
-from verse.backbones.onnx_graph import convert
+from verse.backbones.onnx_graph import convert_module
 from verse.backbones.onnx_layers import Unconvertible
 from verse.network.plastic import Head
 from verse.types import BadSetting
@@ -57,14 +57,14 @@ class _Odd(nn.Module):
 
 def test_auto_falls_back_to_torch() -> None:
     example = torch.zeros(1, 4)
-    assert isinstance(start(nn.ReLU(), example, engine="auto", threads=1), OnnxEngine)
-    assert isinstance(start(_Odd(), example, engine="auto", threads=1), TorchEngine)
+    assert isinstance(start_engine(nn.ReLU(), example, engine="auto", threads=1), OnnxEngine)
+    assert isinstance(start_engine(_Odd(), example, engine="auto", threads=1), TorchEngine)
     with pytest.raises(BadSetting, match="fft"):
-        start(_Odd(), example, engine="onnxruntime", threads=1)
+        start_engine(_Odd(), example, engine="onnxruntime", threads=1)
     with pytest.raises(BadSetting, match="onnxruntime, torch"):
-        start(nn.ReLU(), example, engine="tpu", threads=1)
+        start_engine(nn.ReLU(), example, engine="tpu", threads=1)
     with pytest.raises(BadSetting, match="at least 1"):
-        start(nn.ReLU(), example, engine="auto", threads=0)
+        start_engine(nn.ReLU(), example, engine="auto", threads=0)
 
 
 def test_torch_threads_are_given_back() -> None:
@@ -100,7 +100,7 @@ def test_the_converter_knows_the_common_layers() -> None:
             m.running_mean = torch.randn(8)
             m.running_var = torch.rand(8) + 0.5
     x = torch.randn(3, 3, 16, 16)
-    engine = OnnxEngine(convert(net, x), threads=1)
+    engine = OnnxEngine(convert_module(net, x), threads=1)
     with torch.no_grad():
         torch.testing.assert_close(engine(x.numpy()), net.eval()(x), rtol=1e-5, atol=1e-6)
 
@@ -119,7 +119,7 @@ def test_the_converter_knows_the_common_layers() -> None:
 )
 def test_what_it_does_not_know_it_says(odd: nn.Module) -> None:
     with pytest.raises(Unconvertible):
-        convert(odd, torch.zeros(1, 3, 4, 4))
+        convert_module(odd, torch.zeros(1, 3, 4, 4))
 
 
 def test_the_file_is_valid_onnx_with_its_labels(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from verse import backbones
-from verse.backbones.weights import Published, find, read
+from verse.backbones.weights import PublishedWeights, find_weights, read_weights
 from verse.paths import cache_directory
 from verse.types import BadSetting, BadState
 
@@ -43,20 +43,22 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_download_once_with_progress(server: str, cache: Path) -> None:
-    published = Published(server, {"net.pth": hashlib.sha256(DATA).hexdigest()})
+    published = PublishedWeights(server, {"net.pth": hashlib.sha256(DATA).hexdigest()})
     seen: list[tuple[int, int]] = []
-    path = find(published, backbone="net", progress=lambda *n: seen.append(n))
+    path = find_weights(published, backbone="net", progress=lambda *n: seen.append(n))
     assert path == cache / "net.pth"
     assert path.read_bytes() == DATA
     assert seen[-1] == (len(DATA), len(DATA))
     assert list(cache.iterdir()) == [path]
-    find(published, backbone="net", progress=lambda *n: pytest.fail("downloaded again"))
+    find_weights(published, backbone="net", progress=lambda *n: pytest.fail("downloaded again"))
 
 
 def test_progress_goes_to_standard_error(
     server: str, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    find(Published(server, {"net.pth": hashlib.sha256(DATA).hexdigest()}), backbone="net")
+    find_weights(
+        PublishedWeights(server, {"net.pth": hashlib.sha256(DATA).hexdigest()}), backbone="net"
+    )
     out, err = capsys.readouterr()
     assert out == ""
     assert "100 %" in err
@@ -64,7 +66,7 @@ def test_progress_goes_to_standard_error(
 
 def test_a_wrong_download_leaves_nothing(server: str, cache: Path) -> None:
     with pytest.raises(BadState, match="sha256"):
-        find(Published(server, {"net.pth": "0" * 64}), backbone="net")
+        find_weights(PublishedWeights(server, {"net.pth": "0" * 64}), backbone="net")
     assert list(cache.iterdir()) == []
 
 
@@ -76,7 +78,7 @@ def test_a_damaged_cache_is_refused(cache: Path) -> None:
 
 
 def test_without_weights_the_three_ways(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    dead = Published("http://127.0.0.1:9/net.pth", {"net.pth": "0" * 64})
+    dead = PublishedWeights("http://127.0.0.1:9/net.pth", {"net.pth": "0" * 64})
     monkeypatch.setattr("verse.backbones.resnet18.PUBLISHED", dead)
     with pytest.raises(BadSetting, match=r"\(1\).*weights=PATH.*\(2\).*cache.*\(3\).*online"):
         backbones.build("resnet18")
@@ -96,8 +98,8 @@ def test_nothing_in_a_file_is_executed(tmp_path: Path) -> None:
 
     torch.save({"a": Evil()}, tmp_path / "a.pth")
     with pytest.raises(BadState):
-        read(tmp_path / "a.pth")
+        read_weights(tmp_path / "a.pth")
     assert not (tmp_path / "pwned").exists()
     torch.save([1, 2], tmp_path / "b.pth")
     with pytest.raises(BadState, match="state dict"):
-        read(tmp_path / "b.pth")
+        read_weights(tmp_path / "b.pth")

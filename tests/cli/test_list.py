@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from verse.cli import main
-from verse.cli.list import KINDS, LEGEND, short
+from verse.cli.list import KINDS, LEGEND, summarize_traits
 from verse.configuration import Configuration
 from verse.learners.traits import Traits
 
@@ -57,7 +57,7 @@ def test_every_column_of_the_assumptions_is_explained() -> None:
     result = CliRunner().invoke(main, ["list", "learners"], env={"COLUMNS": "200"})
     explained = {word for column in LEGEND for word in column.split(", ")}
     row = {"name": "x", "type": "", **dict.fromkeys(Traits("online").as_dict())}
-    assert set(short(row)) - {"name"} | {"fidelity"} == explained
+    assert set(summarize_traits(row)) - {"name"} | {"fidelity"} == explained
     assert all(column in result.stdout for column in LEGEND)
 
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import verse
 from verse.cli import main
-from verse.cli.serve import describe
-from verse.serve.listener import bind
+from verse.cli.serve import describe_service
+from verse.serve.listener import open_sockets
 
 
 def serve(*arguments: str, **environment: str):
@@ -59,7 +59,7 @@ def test_a_second_server_says_what_to_do(tmp_path) -> None:
 
 
 def test_a_busy_port_is_one_sentence_and_nothing_is_left_behind(tmp_path) -> None:
-    (taken,) = bind("127.0.0.1", 0)
+    (taken,) = open_sockets("127.0.0.1", 0)
     with taken:
         port = taken.getsockname()[1]
         result = serve(str(tmp_path / "d"), "--port", str(port))
@@ -104,4 +104,4 @@ def test_labels_of_an_old_folder_that_are_no_text_can_be_printed() -> None:
         classes, samples = ["caf\udce9", "a\nb"], 2
         learner = type("SLDA", (), {"name": "slda"})
 
-    assert describe(Taught).startswith("2 classes (caf\\udce9, a\\nb), 2 samples")
+    assert describe_service(Taught).startswith("2 classes (caf\\udce9, a\\nb), 2 samples")

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from verse.datasets.download import Archive, fetch, get, unpack
+from verse.datasets.download import Archive, fetch, fetch_archive, unpack_zip
 from verse.types import BadData
 
 
@@ -67,7 +67,9 @@ def good(server):
 
 def test_fetch_check_unpack_and_tidy(server, tmp_path):
     seen = []
-    get(good(server), tmp_path / "data" / "name", lambda done, total: seen.append((done, total)))
+    fetch_archive(
+        good(server), tmp_path / "data" / "name", lambda done, total: seen.append((done, total))
+    )
     assert (tmp_path / "data" / "name" / "set" / "b.txt").read_text() == "b"
     assert seen[-1] == (len(BODY), len(BODY))
     assert [p.name for p in (tmp_path / "data").iterdir()] == ["name"]
@@ -117,15 +119,15 @@ def test_a_wrong_file_is_refused_and_removed(server, tmp_path):
 def test_a_damaged_archive(tmp_path):
     (tmp_path / "bad.zip").write_bytes(b"PK nothing")
     with pytest.raises(BadData, match="damaged"):
-        unpack(tmp_path / "bad.zip", tmp_path / "out")
+        unpack_zip(tmp_path / "bad.zip", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_unpacking_again_replaces(tmp_path):
     (tmp_path / "set.zip").write_bytes(BODY)
-    unpack(tmp_path / "set.zip", tmp_path / "out")
+    unpack_zip(tmp_path / "set.zip", tmp_path / "out")
     (tmp_path / "out" / "set" / "old.txt").write_text("old")
     (tmp_path / "out" / "mine.txt").write_text("kept")
-    unpack(tmp_path / "set.zip", tmp_path / "out")
+    unpack_zip(tmp_path / "set.zip", tmp_path / "out")
     assert not (tmp_path / "out" / "set" / "old.txt").exists()
     assert (tmp_path / "out" / "mine.txt").read_text() == "kept"

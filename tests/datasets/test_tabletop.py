@@ -17,7 +17,7 @@ from verse.datasets.base import Dataset, DataWarning
 from verse.datasets.tabletop.objects import CATEGORIES
 from verse.datasets.tabletop.paint import PATTERNS, Variety, pattern
 from verse.datasets.tabletop.render import Filmed
-from verse.datasets.tabletop.scene import Session, Video
+from verse.datasets.tabletop.scene import FilmingSession, TabletopVideo
 from verse.types import BadSetting
 
 SMALL = {"frames": 2, "sessions": 2, "instances": 2, "size": 24}
@@ -93,9 +93,9 @@ def test_pictures_are_those_of_this_version(data: Dataset, i: int) -> None:
 
 
 def test_same_parameters_same_bits() -> None:
-    a, b = (Filmed(Video.draw(3, "teapot", 1, 2, 0.03), 48).frame(5) for _ in range(2))
+    a, b = (Filmed(TabletopVideo.draw(3, "teapot", 1, 2, 0.03), 48).frame(5) for _ in range(2))
     assert np.array_equal(a, b)
-    other = Filmed(Video.draw(4, "teapot", 1, 2, 0.03), 48).frame(5)
+    other = Filmed(TabletopVideo.draw(4, "teapot", 1, 2, 0.03), 48).frame(5)
     assert np.abs(a.astype(int) - other).mean() > 5
 
 
@@ -144,7 +144,7 @@ def test_instances_differ_and_stand_on_the_table(category: str) -> None:
 
 
 def test_sessions_differ() -> None:
-    sessions = [Session.draw(0, k) for k in range(5)]
+    sessions = [FilmingSession.draw(0, k) for k in range(5)]
     for values in (
         [s.distance for s in sessions],
         [s.grain for s in sessions],
@@ -167,7 +167,7 @@ def test_patterns_stay_between_their_colours(style: str) -> None:
 
 def test_the_object_is_seen_in_every_video(data: Dataset) -> None:
     for category in CATEGORIES:
-        film = Filmed(Video.draw(0, category, 0, 1, 0.03), 48)
+        film = Filmed(TabletopVideo.draw(0, category, 0, 1, 0.03), 48)
         _, cover = film._things(*film.video.axes(0))
         assert cover[12:36, 12:36].mean() > 0.02
 

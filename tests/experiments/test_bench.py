@@ -7,21 +7,21 @@ from pathlib import Path
 
 from verse import checkpoint
 from verse.experiments import Run, execute
-from verse.experiments.bench import Bench
-from verse.experiments.engine import Report, Task
+from verse.experiments.bench import Workbench
+from verse.experiments.engine import Task, TaskReport
 from verse.experiments.line import decode
 
 Toy = Callable[..., Run]
 
 
-def done(run: Run, file: Path) -> Report:
-    reports: list[Report] = []
-    Bench().do(Task(run.id, "run", (run.document(),), checkpoint=str(file)), reports.append)
+def done(run: Run, file: Path) -> TaskReport:
+    reports: list[TaskReport] = []
+    Workbench().do(Task(run.id, "run", (run.document(),), checkpoint=str(file)), reports.append)
     assert reports[-1].kind == "done", reports[-1].text
     return reports[-1]
 
 
-def alpha(report: Report) -> object:
+def alpha(report: TaskReport) -> object:
     assert report.entry is not None
     return decode(report.entry.line, report.entry.shared).alpha
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from verse.cli import main
-from verse.experiments.convert import convert
+from verse.experiments.convert import convert_stores
 from verse.experiments.jsonl import Damaged
 from verse.experiments.result import Result
 from verse.experiments.store import Store
@@ -38,7 +38,7 @@ def equal(new: Result, old: dict) -> None:  # type: ignore[type-arg]
 
 def test_every_number_comes_over(tmp_path: Path) -> None:
     files = sorted(OLD.rglob("*.json"))
-    assert convert([OLD], tmp_path) == len(files) == 4
+    assert convert_stores([OLD], tmp_path) == len(files) == 4
     found = {str(r.run.document()): r
              for store in (Store(tmp_path), Store(tmp_path / "tuning"))
              for r in store.results()}  # fmt: skip
@@ -47,14 +47,14 @@ def test_every_number_comes_over(tmp_path: Path) -> None:
         at = old["record"]["circumstances"]["at"]
         (new,) = (r for r in found.values() if r.run.document() == old["spec"] | {"at": at})
         equal(new, old)
-    assert convert([OLD], tmp_path) == 0  # again: they are there
-    assert convert([tmp_path], tmp_path / "copy") == 3  # and a new store may be the source
+    assert convert_stores([OLD], tmp_path) == 0  # again: they are there
+    assert convert_stores([tmp_path], tmp_path / "copy") == 3  # and a new store may be the source
 
 
 def test_a_split_that_was_named_and_one_that_was_not_are_one_run(tmp_path: Path) -> None:
     named = [f for f in OLD.rglob("*.json") if json.loads(f.read_text())["spec"]["at"] == "head"]
     assert named
-    convert([OLD], tmp_path)
+    convert_stores([OLD], tmp_path)
     results = [*Store(tmp_path).results(), *Store(tmp_path / "tuning").results()]
     assert {f.stem for f in named}.isdisjoint(r.id for r in results)
 
@@ -63,7 +63,7 @@ def test_a_split_that_was_named_and_one_that_was_not_are_one_run(tmp_path: Path)
 def test_a_damaged_old_file_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / f"{1:016x}.json").write_text(text)
     with pytest.raises(BadState, match="no result of a run, or damaged"):
-        convert([tmp_path], tmp_path / "new")
+        convert_stores([tmp_path], tmp_path / "new")
 
 
 def test_content_under_the_wrong_name_is_told(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_content_under_the_wrong_name_is_told(tmp_path: Path) -> None:
     document["spec"]["seed"] += 1
     (tmp_path / file.name).write_text(json.dumps(document))
     with pytest.raises(BadState, match="not the identity of what it holds"):
-        convert([tmp_path], tmp_path / "new")
+        convert_stores([tmp_path], tmp_path / "new")
 
 
 def call(*args: str) -> str:

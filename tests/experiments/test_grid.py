@@ -9,8 +9,8 @@ import pytest
 
 from verse.cli.grid_live import labels
 from verse.experiments import Run, execute
-from verse.experiments.engine import Report, Task
-from verse.experiments.grid import ATTEMPTS, drive, plan
+from verse.experiments.engine import Task, TaskReport
+from verse.experiments.grid import ATTEMPTS, drive, plan_tasks
 from verse.experiments.line import Entry, encode
 from verse.experiments.store import Store
 from verse.experiments.timing import Timing
@@ -36,13 +36,13 @@ class Pretend:
         self.asked.append(task)
         self.now.append(task)
 
-    def wait(self, seconds: float) -> Sequence[Report]:
+    def wait(self, seconds: float) -> Sequence[TaskReport]:
         reports = []
         for task in self.now:
             kind = self.answers.get(task.id, ["done"])
             answer = kind.pop(0) if len(kind) > 1 else kind[0]
             entry = self.entry if task.kind == "run" and answer == "done" else None
-            reports += [Report(task.id, answer, "why", entry=entry)]
+            reports += [TaskReport(task.id, answer, "why", entry=entry)]
         self.now = []
         return reports
 
@@ -57,7 +57,7 @@ def test_features_then_offline_then_runs(toy: Toy, tmp_path: Path) -> None:
         for learner in ("verse", "ncm")
         for order in ("class-iid", "class-instance", "iid")
     ]
-    tasks = plan(runs, Store(tmp_path))
+    tasks = plan_tasks(runs, Store(tmp_path))
     kinds = [task.kind for task in tasks]
     assert (kinds.count("features"), kinds.count("offline"), kinds.count("run")) == (1, 2, 12)
     offline = [task for task in tasks if task.kind == "offline"]
@@ -74,14 +74,18 @@ def test_only_what_is_missing(toy: Toy, tmp_path: Path) -> None:
     store = Store(tmp_path)
     run = toy()
     store.add(encode(execute(run)))
-    assert plan([run], store) == []
-    assert [t.id for t in plan([run, toy(seed=1)], store) if t.kind == "run"] == [toy(seed=1).id]
+    assert plan_tasks([run], store) == []
+    assert [t.id for t in plan_tasks([run, toy(seed=1)], store) if t.kind == "run"] == [
+        toy(seed=1).id
+    ]
 
 
 def test_a_failed_task_holds_nobody_up(toy: Toy, tmp_path: Path) -> None:
     good, bad = toy(), toy(seed=1)
     engine = Pretend({bad.id: ["failed"]}, encode(execute(good)))
-    outcome = drive(plan([bad, good], Store(tmp_path)), engine, Store(tmp_path), lambda *_: None)
+    outcome = drive(
+        plan_tasks([bad, good], Store(tmp_path)), engine, Store(tmp_path), lambda *_: None
+    )
     assert (outcome.done, outcome.failed) == ([good.id], {bad.id: "why"})
     assert Store(tmp_path).ids() == {good.id}
 
@@ -90,7 +94,7 @@ def test_a_lost_task_is_tried_again_but_not_for_ever(toy: Toy, tmp_path: Path) -
     once, always = toy(), toy(seed=1)
     engine = Pretend({once.id: ["lost", "done"], always.id: ["lost"]}, encode(execute(once)))
     told: list[tuple[str, str]] = []
-    outcome = drive(plan([once, always], Store(tmp_path)), engine, Store(tmp_path),
+    outcome = drive(plan_tasks([once, always], Store(tmp_path)), engine, Store(tmp_path),
                     lambda task, report: told.append((task.id, report.kind)))  # fmt: skip
     asked = [task.id for task in engine.asked]
     assert (asked.count(once.id), asked.count(always.id)) == (2, ATTEMPTS)
@@ -111,7 +115,7 @@ def test_a_cluster_that_shrinks_is_not_given_everything(toy: Toy, tmp_path: Path
             self.width = 2 if len(self.asked) < 4 else 1  # a machine leaves while two tasks run
 
     engine = Shrinking(entry=encode(execute(runs[0])))
-    drive(plan(runs, Store(tmp_path)), engine, Store(tmp_path), lambda *_: None)
+    drive(plan_tasks(runs, Store(tmp_path)), engine, Store(tmp_path), lambda *_: None)
     assert engine.most == 2
 
 
@@ -134,7 +138,7 @@ def test_what_another_grid_works_on_is_left_to_it(toy: Toy, tmp_path: Path) -> N
     class Meanwhile(Pretend):
         """The other grid finishes its run after this one has asked for everything else."""
 
-        def wait(self, seconds: float) -> Sequence[Report]:
+        def wait(self, seconds: float) -> Sequence[TaskReport]:
             found = super().wait(seconds)
             if not found and claim.is_locked:
                 Store(tmp_path).add(encode(execute(theirs)))
@@ -142,7 +146,7 @@ def test_what_another_grid_works_on_is_left_to_it(toy: Toy, tmp_path: Path) -> N
             return found
 
     engine = Meanwhile(entry=encode(execute(mine)))
-    outcome = drive(plan([theirs, mine], store), engine, store, lambda *_: None)
+    outcome = drive(plan_tasks([theirs, mine], store), engine, store, lambda *_: None)
     assert (outcome.done, outcome.elsewhere) == ([mine.id], [theirs.id])
     assert theirs.id not in {task.id for task in engine.asked}
     assert store.ids() == {mine.id, theirs.id}
@@ -151,7 +155,7 @@ def test_what_another_grid_works_on_is_left_to_it(toy: Toy, tmp_path: Path) -> N
 
 def test_time_left_counts_what_runs_alike_took(toy: Toy, tmp_path: Path) -> None:
     fast, slow = [toy(learner="ncm", seed=s) for s in (0, 1)], [toy(seed=s) for s in (0, 1, 2)]
-    timing = Timing(plan([*fast, *slow], Store(tmp_path)))
+    timing = Timing(plan_tasks([*fast, *slow], Store(tmp_path)))
     assert timing.left({}, 2) is None
     for run, seconds in ((fast[0], 2.0), (slow[0], 10.0)):
         timing.learn(run, seconds)

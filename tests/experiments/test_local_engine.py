@@ -13,7 +13,7 @@ import pytest
 
 from verse.experiments import Result, Run, execute, local_engine
 from verse.experiments.engine import Task
-from verse.experiments.grid import ATTEMPTS, Outcome, drive, plan
+from verse.experiments.grid import ATTEMPTS, GridOutcome, drive, plan_tasks
 from verse.experiments.line import encode
 from verse.experiments.local_engine import LocalEngine
 from verse.experiments.store import Store
@@ -22,9 +22,9 @@ Toy = Callable[..., Run]
 TIMES = ("seconds", "learn_seconds", "test_seconds")
 
 
-def work(runs: list[Run], folder: Path, jobs: int) -> Outcome:
+def work(runs: list[Run], folder: Path, jobs: int) -> GridOutcome:
     store = Store(folder)
-    return drive(plan(runs, store), LocalEngine(jobs), store, lambda *_: None)
+    return drive(plan_tasks(runs, store), LocalEngine(jobs), store, lambda *_: None)
 
 
 def numbers(result: Result) -> dict[str, Any]:

@@ -16,7 +16,15 @@ from verse.experiments import Run, execute, in_order, prepare
 from verse.experiments.closed_forms import SHRINKAGES, Sums, features_of, look
 from verse.experiments.offline import ClosedForms, WeakOffline, bounds, files
 from verse.experiments.prepare import nothing
-from verse.experiments.reference import BATCH, SGD, STEPS, Choice, choose, hold_out, recipe
+from verse.experiments.reference import (
+    BATCH,
+    SGD,
+    STEPS,
+    OfflineChoice,
+    choose_offline,
+    hold_out,
+    recipe,
+)
 from verse.experiments.result import ALLOWED, Bound
 
 Toy = Callable[..., Run]
@@ -85,7 +93,7 @@ def test_held_out_videos_are_whole_and_of_every_class(toy: Toy) -> None:
 def test_sgd_has_enough_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("verse.experiments.reference.STEPS", STEPS)
     assert STEPS >= 1000
-    choice = Choice(0.03, 1e-3, {}, SGD, {})
+    choice = OfflineChoice(0.03, 1e-3, {}, SGD, {})
     for samples in (40, 500, 3000, 40_000):
         made = recipe(samples, choice)
         assert made.epochs * max(1, round(samples / BATCH)) >= STEPS
@@ -106,18 +114,20 @@ def test_the_choice_is_made_once_and_without_test_frames(toy: Toy) -> None:
     blind = Samples(Secret(), ready.test.y, ready.test.videos)
     object.__setattr__(ready, "test", blind)
     stages: list[object] = []
-    choice = choose(ready, run, stages.append)
+    choice = choose_offline(ready, run, stages.append)
     assert choice.best == max(choice.accuracy, key=choice.accuracy.__getitem__)
     assert set(choice.accuracy) == {SGD, "lda embedding", "ridge embedding"}
     assert choice.shrinkage["embedding"] in SHRINKAGES
     before = len(stages)
-    assert choose(ready, toy(seed=7, learner="ncm"), stages.append) == choice  # for all seeds
+    assert (
+        choose_offline(ready, toy(seed=7, learner="ncm"), stages.append) == choice
+    )  # for all seeds
     assert len(stages) == before
 
 
 def test_closed_forms_grow_with_the_classes(toy: Toy) -> None:
     ready = prepare(toy())
-    choice = Choice(0.01, 1e-4, {"embedding": 0.1}, "lda embedding", {})
+    choice = OfflineChoice(0.01, 1e-4, {"embedding": 0.1}, "lda embedding", {})
     growing, fresh = ClosedForms(ready, choice), ClosedForms(ready, choice)
     growing.answers((1,))
     growing.answers((0, 1))

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from verse.experiments import Run, execute
-from verse.experiments.engine import Report, Task
-from verse.experiments.grid import drive, plan
+from verse.experiments.engine import Task, TaskReport
+from verse.experiments.grid import drive, plan_tasks
 from verse.experiments.ray_engine import RayEngine
 from verse.experiments.store import Store
 
@@ -68,7 +68,7 @@ def test_a_node_dies_and_the_grid_completes(
     kinds: list[str] = []
     first_saved: list[float] = []
 
-    def watch(task: Task, report: Report) -> None:
+    def watch(task: Task, report: TaskReport) -> None:
         kinds.append(report.kind)
         if report.entry is not None:
             saved[task.id] += 1
@@ -88,7 +88,7 @@ def test_a_node_dies_and_the_grid_completes(
     killer.start()
     engine = RayEngine(cluster.address)
     assert engine.width == 2
-    outcome = drive(plan(runs, store, partials=False), engine, store, watch)
+    outcome = drive(plan_tasks(runs, store, partials=False), engine, store, watch)
     killer.join(5)
     assert not killer.is_alive()
     assert "lost" in kinds

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verse.experiments.recipe import parse, read
+from verse.experiments.recipe import parse, read_recipe
 from verse.types import BadSetting
 
 BASE = 'datasets = ["tabletop"]\n'
@@ -91,7 +91,7 @@ def test_all_recipes_of_the_project_can_be_read(root: Path) -> None:
     files = sorted((root / "recipes").rglob("*.toml"))
     assert len(files) > 20
     for file in files:
-        recipe = read(file)
+        recipe = read_recipe(file)
         assert recipe.runs
         assert recipe.title != file.stem
 
@@ -100,11 +100,11 @@ def test_tuning_never_sees_test_videos_nor_seeds_used_later(root: Path) -> None:
     used = {
         run.seed
         for file in (root / "recipes").glob("*.toml")
-        for run in read(file).runs
+        for run in read_recipe(file).runs
         if run.validation is None
     }
     for file in (root / "recipes").glob("tuning-*.toml"):
-        runs = read(file).runs
+        runs = read_recipe(file).runs
         assert all(run.validation for run in runs)
         assert not used & {run.seed for run in runs}
         trials = dict.fromkeys((run.learner for run in runs), 0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from verse.experiments import Run
-from verse.experiments.run import identity
+from verse.experiments.run import identify
 from verse.experiments.store import Store
 from verse.learners import bind
 from verse.types import BadSetting
@@ -33,7 +33,7 @@ def test_stored_results_keep_their_identity(root: Path) -> None:
 def test_a_split_that_used_to_be_the_default_is_no_other_run() -> None:
     assert Run("tabletop", at="head").id != Run("tabletop", at="fc").id
     document = Run("tabletop").document() | {"at": "head", "settings": {}}
-    assert identity(document) == identity(document | {"at": None})
+    assert identify(document) == identify(document | {"at": None})
 
 
 def test_every_choice_changes_the_identity() -> None:

@@ -15,7 +15,7 @@ from verse.experiments import Run, execute
 from verse.experiments.jsonl import Damaged, seal, unseal
 from verse.experiments.line import Entry, decode, encode
 from verse.experiments.result import Bound
-from verse.experiments.run import identity
+from verse.experiments.run import identify
 from verse.experiments.store import NotCounted, Store
 
 Toy = Callable[..., Run]
@@ -152,7 +152,7 @@ def test_a_run_twice_is_the_same_run(toy: Toy, tmp_path: Path) -> None:
 def test_a_file_chooses_no_code(toy: Toy) -> None:
     result = execute(toy())
     evil = result.run.document() | {"learner": "evil.Learner", "backbone": "evil.G"}
-    forged = identity(evil | {"settings": dict(evil["settings"]) | result.defaults})
+    forged = identify(evil | {"settings": dict(evil["settings"]) | result.defaults})
     entry = encode(replace(result, run=Run.from_record(evil), id=forged))
     read = decode(unseal(seal(entry.line)), entry.shared)
     assert read.run.learner == "evil.Learner"  # a word, nothing more

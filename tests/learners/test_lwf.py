@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy, kl_div, log_softmax, softmax
 
 from tests.learners.reference import Reference, flat_of
 from verse.checks import small_network, small_stream
-from verse.kernels.distillation import soft_cross_entropy
+from verse.kernels.distillation import tempered_cross_entropy
 from verse.learners import LwF
 
 
@@ -17,7 +17,7 @@ def test_distillation_gradient_is_autograds() -> None:
     torch.manual_seed(0)
     target, scores = torch.randn(4, 3), torch.randn(4, 5, requires_grad=True)
     for T in (1.0, 2.0, 5.0):
-        value, grad = soft_cross_entropy(target, T, weight=0.5)(scores.detach())
+        value, grad = tempered_cross_entropy(target, T, weight=0.5)(scores.detach())
         # KL differs from the cross-entropy by the teacher's entropy, which has no gradient
         p = softmax(target / T, 1)
         expected = 0.5 * kl_div(log_softmax(scores[:, :3] / T, 1), p, reduction="batchmean")
@@ -27,7 +27,7 @@ def test_distillation_gradient_is_autograds() -> None:
 
 
 def test_outputs_the_teacher_lacks_take_no_part() -> None:
-    _, grad = soft_cross_entropy(torch.randn(2, 2), 2.0)(torch.randn(2, 4))
+    _, grad = tempered_cross_entropy(torch.randn(2, 2), 2.0)(torch.randn(2, 4))
     assert torch.equal(grad[:, 2:], torch.zeros(2, 2))
 
 

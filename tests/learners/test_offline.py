@@ -8,7 +8,7 @@ import torch
 
 from verse.checks import small_network, small_stream
 from verse.learners import Offline
-from verse.learners.shared.training import Recipe, answers, is_flat, train_offline
+from verse.learners.shared.training import TrainingRecipe, is_flat, predict_labels, train_offline
 from verse.memory.everything import Everything
 from verse.types import BadData, BadSetting
 
@@ -80,8 +80,10 @@ def test_one_epoch_equals_torch_sgd() -> None:
     """One full batch: gradient, momentum and weight decay as torch does them."""
     F = small_network("linear")
     Z, y = _stacked(F, classes=2, each=20)
-    recipe = Recipe(batch=100, epochs=5, max_epochs=5, clip=None)
-    start, _ = train_offline(F, Z, y, seed=3, recipe=Recipe(lr=1e-30, epochs=1, max_epochs=1))
+    recipe = TrainingRecipe(batch=100, epochs=5, max_epochs=5, clip=None)
+    start, _ = train_offline(
+        F, Z, y, seed=3, recipe=TrainingRecipe(lr=1e-30, epochs=1, max_epochs=1)
+    )
     head = torch.nn.Linear(6, 2)
     views = start.layout.views(start.data)
     with torch.no_grad():
@@ -105,11 +107,16 @@ def test_stops_when_flat_and_not_before_ten_epochs() -> None:
     Z, y = _stacked(F)
     done: list[tuple[int, float]] = []
     _, log = train_offline(
-        F, Z, y, seed=0, recipe=Recipe(lr=0.1, max_epochs=200), progress=lambda *a: done.append(a)
+        F,
+        Z,
+        y,
+        seed=0,
+        recipe=TrainingRecipe(lr=0.1, max_epochs=200),
+        progress=lambda *a: done.append(a),
     )
     assert log.flat and 10 <= len(log.losses) < 200
     assert done == list(enumerate(log.losses, start=1))
-    _, log = train_offline(F, Z, y, seed=0, recipe=Recipe(lr=1e-4, max_epochs=12))
+    _, log = train_offline(F, Z, y, seed=0, recipe=TrainingRecipe(lr=1e-4, max_epochs=12))
     assert not is_flat([3.0, 2.0, 1.0, 0.9, 0.8], 3) and len(log.losses) <= 12
 
 
@@ -118,14 +125,14 @@ def test_reads_a_memory_mapped_file_in_half_precision(tmp_path) -> None:
     Z, y = _stacked(F)
     np.save(tmp_path / "z.npy", Z.numpy().astype(np.float16))
     mapped = np.load(tmp_path / "z.npy", mmap_mode="r")
-    net, log = train_offline(F, mapped, y, seed=0, recipe=Recipe(lr=0.1, batch=16))
-    assert (answers(net, log, mapped, batch=7) == y).all()
+    net, log = train_offline(F, mapped, y, seed=0, recipe=TrainingRecipe(lr=0.1, batch=16))
+    assert (predict_labels(net, log, mapped, batch=7) == y).all()
 
 
 def test_pieces_give_the_gradient_of_the_whole(monkeypatch) -> None:
     F = small_network()
     Z, y = _stacked(F)
-    recipe = Recipe(epochs=2, max_epochs=2)
+    recipe = TrainingRecipe(epochs=2, max_epochs=2)
     pieces, _ = train_offline(F, Z, y, seed=0, recipe=recipe)
     monkeypatch.setattr("verse.learners.shared.training.PIECE", 10_000)
     whole, _ = train_offline(F, Z, y, seed=0, recipe=recipe)
@@ -135,7 +142,7 @@ def test_pieces_give_the_gradient_of_the_whole(monkeypatch) -> None:
 def test_single_class_needs_no_training() -> None:
     F = small_network()
     net, log = train_offline(F, torch.randn(5, 4, 3, 3), [4] * 5, seed=0)
-    assert log.losses == () and answers(net, log, torch.randn(2, 4, 3, 3)).tolist() == [4, 4]
+    assert log.losses == () and predict_labels(net, log, torch.randn(2, 4, 3, 3)).tolist() == [4, 4]
 
 
 def test_bad_data_and_settings() -> None:
@@ -148,7 +155,7 @@ def test_bad_data_and_settings() -> None:
         Offline(F, lr=0.0)
     with pytest.raises(BadSetting, match="diverged"):
         train_offline(F, 1e30 * torch.randn(4, 4, 3, 3), [0, 1, 0, 1], seed=0,
-                      recipe=Recipe(lr=1e30, clip=None))  # fmt: skip
+                      recipe=TrainingRecipe(lr=1e30, clip=None))  # fmt: skip
 
 
 def test_everything_grows_and_resumes() -> None:

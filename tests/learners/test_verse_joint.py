@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from verse.backbones.onnx_graph import convert
+from verse.backbones.onnx_graph import convert_module
 from verse.checks import small_network
 from verse.learners import VERSE, VERSEJoint
 from verse.learners.shared.grid_features import GridFeatures
@@ -79,7 +79,7 @@ def test_what_is_exported_answers_the_same(kind, n) -> None:
     Z = _stream(F, seed=1)[0]
     scores = learner.logits(learner.F.stored(Z))
     assert torch.allclose(learner.network()(Z), scores, rtol=1e-3, atol=1e-3)
-    session = ort.InferenceSession(convert(learner.network(), Z[:1]))
+    session = ort.InferenceSession(convert_module(learner.network(), Z[:1]))
     (found,) = session.run(None, {"input": Z.numpy()})
     assert np.allclose(found, scores.numpy(), rtol=1e-3, atol=1e-3)
 

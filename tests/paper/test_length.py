@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from paper import length
-from verse.experiments.recipe import read
+from verse.experiments.recipe import read_recipe
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_shortened_streams_and_the_whole_one_belong_to_it() -> None:
     wanted = length.identities(ROOT / "recipes")
-    short = read(ROOT / "recipes/length-asl.toml").runs
+    short = read_recipe(ROOT / "recipes/length-asl.toml").runs
     assert {run.length for run in short} == {100, 300, 1000, 3000, 10000}
     assert {run.id for run in short} <= wanted
-    whole = read(ROOT / "recipes/scale-asl.toml").runs
+    whole = read_recipe(ROOT / "recipes/scale-asl.toml").runs
     assert {run.learner for run in whole if run.id in wanted} == {run.learner for run in short}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from paper import tune
-from verse.experiments.recipe import parse, read
+from verse.experiments.recipe import parse, read_recipe
 from verse.experiments.run import Run
 
 ROOT = Path(__file__).parents[2]
@@ -36,12 +36,12 @@ def results(best: dict[str, dict[str, Any]]) -> dict[str, Any]:
         wanted = best.get(run.learner, {})
         return sum(run.settings.get(k) == v for k, v in wanted.items()) / 10
 
-    runs = [run for run in read(tune.RATES).runs if run.dataset == "folder:asl"]
+    runs = [run for run in read_recipe(tune.RATES).runs if run.dataset == "folder:asl"]
     return {run.id: Found(score(run)) for run in runs}
 
 
 def test_every_method_that_descends_has_the_same_trials() -> None:
-    runs = [run for run in read(tune.RATES).runs if run.dataset == "folder:asl"]
+    runs = [run for run in read_recipe(tune.RATES).runs if run.dataset == "folder:asl"]
     for learner in tune.KNOBS:
         tried = {(tune.rate_of(run.settings), run.settings["clip"])
                  for run in runs if run.learner == learner}  # fmt: skip
@@ -79,7 +79,7 @@ def test_what_was_chosen_goes_into_the_recipe(recipes: Path) -> None:
     (recipes / "tuning-knobs-asl.toml").write_text(
         tune.document("t", "asl", tune.second_stage("asl", found), tune.SEEDS)
     )
-    for run in read(recipes / "tuning-knobs-asl.toml").runs:
+    for run in read_recipe(recipes / "tuning-knobs-asl.toml").runs:
         found[run.id] = Found(1.0 if run.settings.get("alpha") == 0.2 else 0.5)
     recipe = recipes / "scale-asl.toml"
     recipe.write_text((ROOT / "recipes/scale-asl.toml").read_text())
@@ -104,4 +104,4 @@ def test_the_driver_names_recipes_that_exist() -> None:
     for step in grid.STEPS:
         kind, _, about = step.partition(":")
         file = about if kind in ("recipe", "tuning") else f"scale-{about}"
-        assert read(ROOT / "recipes" / f"{file}.toml").runs, step
+        assert read_recipe(ROOT / "recipes" / f"{file}.toml").runs, step

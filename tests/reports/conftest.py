@@ -8,7 +8,7 @@ import pytest
 
 from verse.experiments import execute, prepare
 from verse.experiments.line import encode
-from verse.experiments.prepare import Prepared, key
+from verse.experiments.prepare import Prepared, preparation_key
 from verse.experiments.recipe import parse
 from verse.experiments.store import Store
 
@@ -77,7 +77,7 @@ def store(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Store:
         for text in (TABLE, *ABLATIONS, TUNING):
             for run in parse(text, "toy").runs:
                 if not kept.has(run):
-                    ready = shared.setdefault(key(run), prepare(run))
+                    ready = shared.setdefault(preparation_key(run), prepare(run))
                     kept.add(encode(execute(run, prepared=ready)))
     return kept
 

@@ -143,7 +143,7 @@ def test_settings_are_chosen_on_validation_videos_only(
 ) -> None:
     runs = parse(tuning_recipe, "toy").runs
     results = {r.run.id: r for r in store.results({run.id for run in runs})}
-    choices = {c.learner: c for c in tuning.choose(runs, results)}
+    choices = {c.learner: c for c in tuning.choose_settings(runs, results)}
     assert (choices["tinyer"].trials, choices["tinyer"].seeds) == (4, 2)
     means: dict[str, list[float]] = {}
     for run in runs:
@@ -155,7 +155,7 @@ def test_settings_are_chosen_on_validation_videos_only(
     assert set(again["tuned"]) == {"tinyer"}
     assert parse(recipe, "again").runs  # what is printed is what a recipe takes
     with pytest.raises(BadState, match="validation videos"):
-        tuning.choose(parse(table_recipe, "toy").runs, {})
+        tuning.choose_settings(parse(table_recipe, "toy").runs, {})
 
 
 def test_of_equal_trials_the_table_shows_the_one_that_was_taken() -> None:

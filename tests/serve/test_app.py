@@ -19,7 +19,7 @@ from verse.serve import app as module
 from verse.serve import pictures
 from verse.serve.errors import NotFound
 from verse.serve.events import Events, stream_events
-from verse.serve.pictures import Frame, Frames
+from verse.serve.pictures import AnsweredFrame, AnsweredFrames
 
 TWO = ("red", "blue")
 
@@ -196,8 +196,8 @@ def test_a_frame_is_taught_without_a_second_upload(serve, picture, session, back
 
 
 def test_frames_are_kept_for_a_minute_within_bounds(monkeypatch) -> None:
-    frame = Frame(torch.zeros(250), np.zeros((0, 0, 3), np.uint8), b"")  # 1,000 bytes
-    frames = Frames(total=5000, share=3000)
+    frame = AnsweredFrame(torch.zeros(250), np.zeros((0, 0, 3), np.uint8), b"")  # 1,000 bytes
+    frames = AnsweredFrames(total=5000, share=3000)
     mine = [frames.add("a", frame) for _ in range(4)]
     other = [frames.add("b", frame) for _ in range(2)]
     with pytest.raises(NotFound):
@@ -206,7 +206,7 @@ def test_frames_are_kept_for_a_minute_within_bounds(monkeypatch) -> None:
     third = frames.add("c", frame)  # the oldest of all goes
     with pytest.raises(NotFound):
         frames.get(mine[1])
-    huge = Frame(torch.zeros(2500), np.zeros((0, 0, 3), np.uint8), b"")
+    huge = AnsweredFrame(torch.zeros(2500), np.zeros((0, 0, 3), np.uint8), b"")
     with pytest.raises(NotFound):
         frames.get(frames.add("d", huge))  # never larger than a share
     now = time.monotonic()

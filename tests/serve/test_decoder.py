@@ -154,14 +154,16 @@ def test_closing_ends_the_processes() -> None:
 def test_the_process_itself() -> None:
     content, answers = saved(Image.new("RGB", (400, 200)), "PNG"), io.BytesIO()
     request = decode.REQUEST.pack(len(content), 1) + b"a" + content
-    decode.work(decode.Task(100_000), io.BytesIO(request * 2), answers)
+    decode.answer_requests(decode.DecodeTask(100_000), io.BytesIO(request * 2), answers)
     size = 17 + 3 * (200 * 400 + 48 * 96)
     assert answers.getvalue()[:1] == b"P" and len(answers.getvalue()) == 2 * size
     assert decode.PIXELS.unpack_from(answers.getvalue(), 1) == (200, 400, 48, 96)
     answers = io.BytesIO()
-    decode.work(decode.Task(100_000, images.Square(32)), io.BytesIO(request), answers)
+    decode.answer_requests(
+        decode.DecodeTask(100_000, images.Square(32)), io.BytesIO(request), answers
+    )
     assert decode.PIXELS.unpack_from(answers.getvalue(), 1) == (32, 32, 48, 96)
     answers = io.BytesIO()
-    decode.work(decode.Task(100), io.BytesIO(request), answers)
+    decode.answer_requests(decode.DecodeTask(100), io.BytesIO(request), answers)
     assert answers.getvalue()[:1] == b"E"
     assert "a has 400×200 pixels, above the limit of 100".encode() in answers.getvalue()

@@ -17,7 +17,7 @@ from verse.serve import connection
 from verse.serve.app import create_app
 from verse.serve.errors import Busy
 from verse.serve.limits import Limits, Quota, RequestRate, Turns, address_of
-from verse.serve.listener import bind
+from verse.serve.listener import open_sockets
 from verse.serve.server import Server
 from verse.types import BadSetting
 
@@ -33,7 +33,7 @@ def running(session) -> Iterator[Callable[..., int]]:
 
     def start(certificate: str | None = None, key: str | None = None, **limits: float) -> int:
         allowed = Limits(**{"rate": 0.0, **limits})  # type: ignore[arg-type]
-        sockets, begun = bind("127.0.0.1", 0), threading.Event()
+        sockets, begun = open_sockets("127.0.0.1", 0), threading.Event()
         server = Server(
             create_app(session, limits=allowed, decoders=1),
             sockets,
@@ -228,11 +228,11 @@ def test_silence_instead_of_a_handshake_is_counted_and_closed(running, tmp_path)
 
 
 def test_a_port_in_use_is_one_sentence() -> None:
-    (taken,) = bind("127.0.0.1", 0)
+    (taken,) = open_sockets("127.0.0.1", 0)
     with pytest.raises(BadSetting, match="another server"):
-        bind("127.0.0.1", taken.getsockname()[1])
+        open_sockets("127.0.0.1", taken.getsockname()[1])
     taken.close()
-    both = bind("localhost", 0)
+    both = open_sockets("localhost", 0)
     assert len({one.getsockname()[1] for one in both}) == 1
     for one in both:
         one.close()

@@ -12,9 +12,9 @@ import verse
 from verse import StreamClassifier
 from verse.serve.errors import Closing
 from verse.serve.pictures import Picture
-from verse.serve.progress import POINTS, Prequential, Rate
+from verse.serve.progress import POINTS, EventRate, Prequential
 from verse.serve.session import Session
-from verse.serve.snapshot import Published
+from verse.serve.snapshot import PublishedState
 
 
 def test_learning_in_a_session_is_learning_in_order(session, decoded, backbone) -> None:
@@ -126,7 +126,7 @@ def test_a_snapshot_is_never_torn(tmp_path) -> None:
     """A reader in a tight loop beside a writer: every answer is of exactly one step."""
     backbone = verse.backbones.identity((4,))
     with verse.open(tmp_path, backbone=backbone, durable="batch") as classifier:
-        published = Published(classifier)
+        published = PublishedState(classifier)
         z = torch.ones(4)
         expected = {0: {}}
         answers = []
@@ -163,7 +163,7 @@ def test_progress(tmp_path) -> None:
     assert again.points == history.points and again.accuracy == 1.0
     (tmp_path / "h.json").write_text('{"window": 3}')
     assert Prequential.load(tmp_path / "h.json").points == []
-    rate = Rate()
+    rate = EventRate()
     assert rate.per_second() == 0
     rate.tick(10)
     rate.tick()

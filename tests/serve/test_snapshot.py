@@ -8,7 +8,7 @@ import verse
 from verse import backbones, learners
 from verse.checks import small_stream
 from verse.kernels import moments
-from verse.serve.snapshot import Published
+from verse.serve.snapshot import PublishedState
 
 
 @pytest.mark.parametrize("name", learners.names())
@@ -16,7 +16,7 @@ def test_a_published_state_answers_like_the_classifier(name: str, tmp_path) -> N
     backbone = backbones.identity((6,))
     quick = {k: v for k, v in {"epochs": 2, "lr": 0.1}.items() if k in learners.settings(name)}
     with verse.open(tmp_path, backbone=backbone, learner=name, settings=quick) as classifier:
-        published = Published(classifier)
+        published = PublishedState(classifier)
         stream = small_stream(backbone.F, each=6)
         for t, (z, y) in enumerate(stream):
             classifier.learn_feature(z, str(y))
@@ -34,7 +34,7 @@ def test_a_published_state_answers_like_the_classifier(name: str, tmp_path) -> N
 def test_an_answer_never_waits_for_statistics_to_be_solved(tmp_path, monkeypatch) -> None:
     backbone = backbones.identity((6,))
     with verse.open(tmp_path, backbone=backbone, learner="verse-lda") as classifier:
-        published = Published(classifier)
+        published = PublishedState(classifier)
         for z, y in small_stream(backbone.F, each=2):
             classifier.learn_feature(z, str(y))
             published.publish(classifier)

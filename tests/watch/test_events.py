@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from verse.watch.events import Event, Scene, Sighting
+from verse.watch.events import Scene, SceneEvent, Sighting
 
 CUP, DOG = Sighting("cup", True, 0.9), Sighting("dog", True, 0.8)
 EMPTY, UNKNOWN = Sighting("table", True, 0.9), Sighting(None, False)
 
 
-def see_all(scene: Scene, *stretches: tuple[Sighting, float]) -> list[Event]:
+def see_all(scene: Scene, *stretches: tuple[Sighting, float]) -> list[SceneEvent]:
     """Show each sighting for so many seconds, ten frames a second."""
     events, time = [], 0.0
     for sighting, seconds in stretches:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from verse.types import BadSetting
-from verse.watch.events import Event, Scene, Sighting
+from verse.watch.events import Scene, SceneEvent, Sighting
 from verse.watch.sinks import QUEUE, JSONLines, Webhook
 
 
-def make_events(count: int) -> list[Event]:
+def make_events(count: int) -> list[SceneEvent]:
     scene = Scene("door", hold=0)
     events = [scene.see(float(i), Sighting(f"label {i}", True, 0.9)) for i in range(count)]
     return [event for event in events if event is not None]

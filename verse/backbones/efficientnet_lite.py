@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from verse.backbones.base import Network, split_network
 from verse.backbones.preprocess import Preprocess
-from verse.backbones.weights import RANDOM, fill, randomise, read
+from verse.backbones.weights import RANDOM, fill, randomise, read_weights
 from verse.network.same_conv import SameConv
 from verse.paths import sha256
 from verse.types import BadSetting, BadState, MissingExtra
@@ -34,7 +34,7 @@ EPSILON = 1e-3
 
 
 @dataclass(frozen=True)
-class Variant:
+class LiteVariant:
     """What tells one member of the family from another.
 
     Parameters
@@ -57,21 +57,21 @@ class Variant:
 
 
 VARIANTS = {
-    "efficientnet-lite0": Variant(
+    "efficientnet-lite0": LiteVariant(
         224,
         1.0,
         1.0,
         "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
         "EfficientNet-Lite0, 224 pixels: small and fast, the default.",
     ),
-    "efficientnet-lite1": Variant(
+    "efficientnet-lite1": LiteVariant(
         240,
         1.0,
         1.1,
         "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
         "EfficientNet-Lite1, 240 pixels: deeper (extra lite1).",
     ),
-    "efficientnet-lite2": Variant(
+    "efficientnet-lite2": LiteVariant(
         260,
         1.1,
         1.2,
@@ -92,7 +92,7 @@ LAYOUT = (
 )
 
 
-def unit(
+def conv_unit(
     prefix: str,
     suffix: str,
     inputs: int,
@@ -125,11 +125,11 @@ class Block(nn.Module):
         wide = inputs * expansion
         layers: dict[str, nn.Module] = {}
         if expansion > 1:
-            layers |= unit("expand_", "0", inputs, wide, size=size) | {"relu0": nn.ReLU6()}
-        layers |= unit(
+            layers |= conv_unit("expand_", "0", inputs, wide, size=size) | {"relu0": nn.ReLU6()}
+        layers |= conv_unit(
             "depthwise_", "1", wide, wide, size=size, kernel=kernel, stride=stride, groups=wide
         )
-        layers |= {"relu1": nn.ReLU6()} | unit("project_", "2", wide, outputs, size=size)
+        layers |= {"relu1": nn.ReLU6()} | conv_unit("project_", "2", wide, outputs, size=size)
         self.layers = nn.Sequential(OrderedDict(layers))
         self.residual = stride == 1 and inputs == outputs
 
@@ -149,9 +149,9 @@ def scale_width(channels: int, factor: float) -> int:
     return near if near >= 0.9 * wanted else near + 8
 
 
-def stages(variant: Variant) -> dict[str, nn.Module]:
+def stages(variant: LiteVariant) -> dict[str, nn.Module]:
     """The network without its classifier, in order of computation, each stage by its name."""
-    stem = unit("", "", 3, 32, size=variant.size, kernel=3, stride=2) | {"relu": nn.ReLU6()}
+    stem = conv_unit("", "", 3, 32, size=variant.size, kernel=3, stride=2) | {"relu": nn.ReLU6()}
     parts: dict[str, nn.Module] = {"stem": nn.Sequential(OrderedDict(stem))}
     width, size = 32, math.ceil(variant.size / 2)
     for i, (kernel, stride, expansion, channels, repeats) in enumerate(LAYOUT):
@@ -163,7 +163,7 @@ def stages(variant: Variant) -> dict[str, nn.Module]:
                 width, outputs, kernel=kernel, stride=step, expansion=expansion, size=size
             )
             width, size = outputs, math.ceil(size / step)
-    head = unit("", "", width, 1280, size=size) | {"relu": nn.ReLU6()}
+    head = conv_unit("", "", width, 1280, size=size) | {"relu": nn.ReLU6()}
     parts["head"] = nn.Sequential(OrderedDict(head))
     parts["pool"] = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(1))
     return parts
@@ -210,7 +210,7 @@ def build(name: str, at: str, weights: str | Path | None) -> Network:
         randomise(parts)
     else:
         path = Path(weights) if weights is not None else package_file(name)
-        state = {our_name(k): v for k, v in read(path).items() if not k.startswith("_fc.")}
+        state = {our_name(k): v for k, v in read_weights(path).items() if not k.startswith("_fc.")}
         fill(parts, state, path)
     last = [part for part in parts if part.startswith("blocks.")][-1]
     at = last if at == "blocks.last" else at

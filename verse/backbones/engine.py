@@ -14,10 +14,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from verse.backbones.onnx_graph import convert
+from verse.backbones.onnx_graph import convert_module
 from verse.backbones.onnx_layers import Unconvertible
 from verse.backbones.onnx_torch import export_with_torch
-from verse.backbones.trial import choose
+from verse.backbones.trial import choose_engine
 from verse.types import BadSetting
 
 ENGINES = ("auto", "onnxruntime", "torch")
@@ -112,7 +112,7 @@ def start_session(model: bytes, threads: int) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def start(
+def start_engine(
     network: nn.Module,
     example: Tensor,
     *,
@@ -147,14 +147,14 @@ def start(
 def _try_onnx(network: nn.Module, example: Tensor, *, threads: int, must: bool) -> Engine:
     """ONNX Runtime, unless PyTorch is clearly faster; refused where the features differ."""
     try:
-        model = convert(network, example)
+        model = convert_module(network, example)
     except Unconvertible as unknown:
         try:
             model = export_with_torch(network, example)
         except Unconvertible as error:
             raise Unconvertible(f"{unknown}, and {error}") from error
     onnx = OnnxEngine(model, threads=threads)
-    chosen = choose(onnx, lambda: TorchEngine(network, threads=threads), example, model)
+    chosen = choose_engine(onnx, lambda: TorchEngine(network, threads=threads), example, model)
     if chosen == "differs":
         raise Unconvertible("a network whose features differ in ONNX Runtime")
     return TorchEngine(network, threads=threads) if chosen == "torch" and not must else onnx

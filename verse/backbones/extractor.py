@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from verse.backbones.engine import OnnxEngine, start
+from verse.backbones.engine import OnnxEngine, start_engine
 from verse.backbones.preprocess import Preprocessor
 from verse.types import BadSetting
 
@@ -39,7 +39,7 @@ class FrozenNetwork:
         self.network = network
         self.prepare = preprocess
         first = self.example = np.stack([self.preprocess(example)])
-        self._engine = start(
+        self._engine = start_engine(
             network, torch.from_numpy(first), engine=engine, threads=threads, device=device
         )
         self.z_shape: tuple[int, ...] = tuple(self.run(first).shape[1:])

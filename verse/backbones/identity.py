@@ -13,10 +13,10 @@ from verse.backbones.base import Backbone, content_key, plastic
 from verse.types import BadImage, BadSetting
 
 
-class Features:
+class IdentityExtractor:
     """G for inputs that are features: checks shape and finiteness, nothing more.
 
-    >>> Features((2,))([[1, 2], [3, 4]])
+    >>> IdentityExtractor((2,))([[1, 2], [3, 4]])
     tensor([[1., 2.],
             [3., 4.]])
     """
@@ -67,4 +67,6 @@ def identity(
     elif len(sizes) > 1:
         body = nn.Flatten(1)
     F = plastic(body, torch.zeros(1, *sizes), precision=precision, batchnorm=batchnorm)
-    return Backbone("identity", "fc", Features(sizes), F, content_key(["identity", sizes], []))
+    return Backbone(
+        "identity", "fc", IdentityExtractor(sizes), F, content_key(["identity", sizes], [])
+    )

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from verse.backbones.base import Backbone
-from verse.backbones.onnx_graph import convert
-from verse.backbones.onnx_join import join
+from verse.backbones.onnx_graph import convert_module
+from verse.backbones.onnx_join import join_models
 from verse.backbones.preprocess import Preprocess
 from verse.paths import write_atomic
 from verse.types import BadSetting
@@ -40,7 +40,7 @@ def export(
     'a.onnx'
     """
     return write_model(
-        convert(module, torch.tensor(example), metadata=metadata, output=output), path
+        convert_module(module, torch.tensor(example), metadata=metadata, output=output), path
     )
 
 
@@ -62,15 +62,15 @@ def export_features(backbone: Backbone, path: str | Path) -> Path:
     if not isinstance(model, bytes) or not isinstance(prepare, Preprocess):
         raise BadSetting(f"{backbone.name} has a G that cannot be written as ONNX")
     metadata = {
-        "preprocess": json.dumps(describe(prepare)),
+        "preprocess": json.dumps(describe_export(prepare)),
         "backbone": backbone.name,
         "at": backbone.at,
         "key": backbone.key,
     }
-    return write_model(join([model], output_name="features", metadata=metadata), path)
+    return write_model(join_models([model], output_name="features", metadata=metadata), path)
 
 
-def describe(prepare: Preprocess) -> dict[str, object]:
+def describe_export(prepare: Preprocess) -> dict[str, object]:
     """How an image becomes the input of a model, as a file's property ``preprocess`` says it."""
     return {
         "kind": "centre-square" if prepare.fit == "crop" else "stretch",

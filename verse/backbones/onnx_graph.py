@@ -27,7 +27,7 @@ def fold(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
     return (conv.weight.double() * scale[:, None, None, None]).float(), shift.float()
 
 
-def convert(
+def convert_module(
     module: nn.Module,
     example: Tensor,
     *,
@@ -38,7 +38,7 @@ def convert(
 
     A module that gives several tensors has a sequence of names in ``output``.
 
-    >>> len(convert(nn.ReLU(), torch.zeros(1, 3))) > 50
+    >>> len(convert_module(nn.ReLU(), torch.zeros(1, 3))) > 50
     True
     """
     module.eval()

@@ -14,7 +14,7 @@ OLDEST = 11
 _NODE, _INITIALIZER, _INPUT, _OUTPUT, _SPARSE = 1, 5, 11, 12, 15  # of a graph
 
 
-def join(
+def join_models(
     models: Sequence[bytes],
     *,
     input_name: str = "input",
@@ -28,7 +28,7 @@ def join(
     >>> from torch import nn, zeros
     >>> from verse.backbones.onnx_graph import convert
     >>> parts = [convert(nn.Sequential(layer), zeros(1, 3)) for layer in (nn.ReLU(), nn.ReLU6())]
-    >>> len(join(parts)) > 100
+    >>> len(join_models(parts)) > 100
     True
     """
     nodes: list[Field] = []

@@ -184,7 +184,7 @@ class Both(nn.Module):
         return self.A(z), self.B(z)
 
 
-def linear(weight: Tensor, bias: Tensor) -> nn.Linear:
+def make_linear(weight: Tensor, bias: Tensor) -> nn.Linear:
     """A layer with these values."""
     layer = nn.Linear(weight.shape[1], weight.shape[0])
     layer.weight.data, layer.bias.data = weight, bias

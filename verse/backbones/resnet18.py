@@ -16,9 +16,16 @@ from torch import Tensor, nn
 
 from verse.backbones.base import Network, split_network
 from verse.backbones.preprocess import Preprocess
-from verse.backbones.weights import RANDOM, Published, fill, find, randomise, read
+from verse.backbones.weights import (
+    RANDOM,
+    PublishedWeights,
+    fill,
+    find_weights,
+    randomise,
+    read_weights,
+)
 
-PUBLISHED = Published(
+PUBLISHED = PublishedWeights(
     url="https://download.pytorch.org/models/resnet18-f37072fd.pth",
     files={
         "resnet18-f37072fd.pth": (
@@ -91,8 +98,10 @@ def build(at: str, weights: str | Path | None) -> Network:
     if weights == RANDOM:
         randomise(parts)
     else:
-        path = Path(weights) if weights is not None else find(PUBLISHED, backbone="resnet18")
-        state = {our_name(k): v for k, v in read(path).items() if not k.startswith("fc.")}
+        path = (
+            Path(weights) if weights is not None else find_weights(PUBLISHED, backbone="resnet18")
+        )
+        state = {our_name(k): v for k, v in read_weights(path).items() if not k.startswith("fc.")}
         fill(parts, state, path)
     return split_network(
         parts, at, last_map="avgpool", backbone="resnet18", preprocess=Preprocess()

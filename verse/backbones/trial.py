@@ -34,7 +34,9 @@ SPARED = 1e-3  # seconds
 ROUNDS = 5
 
 
-def choose(onnx: Engine, start_plain: Callable[[], Engine], example: Tensor, model: bytes) -> str:
+def choose_engine(
+    onnx: Engine, start_plain: Callable[[], Engine], example: Tensor, model: bytes
+) -> str:
     """The name of the engine to use, or "differs" where ONNX Runtime gives other features."""
     facts = json.dumps(describe_machine(), sort_keys=True) + f" {onnx.threads}"
     digest = hashlib.sha256(facts.encode() + hashlib.sha256(model).digest()).hexdigest()[:32]

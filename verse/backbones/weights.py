@@ -30,14 +30,16 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedWeights:
     """Files that hold the same published weights; each is known by its sha256."""
 
     url: str
     files: Mapping[str, str]  # file name → sha256
 
 
-def find(published: Published, *, backbone: str, progress: Progress | None = None) -> Path:
+def find_weights(
+    published: PublishedWeights, *, backbone: str, progress: Progress | None = None
+) -> Path:
     """A published file from the cache directory, downloading it when it is not there."""
     folder = cache_directory()
     for name, expected in published.files.items():
@@ -80,7 +82,7 @@ def _show(done: int, total: int) -> None:
     sys.stderr.flush()
 
 
-def read(path: Path) -> dict[str, Tensor]:
+def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors or PyTorch file; nothing in it is executed."""
     if not path.is_file():
         raise BadSetting(f"no weights at {path}")

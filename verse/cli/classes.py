@@ -27,7 +27,7 @@ def command(directory: Path, weights: str | None, as_json: bool) -> None:
     with result_only(as_json):
         options = {"weights": weights} if weights else {}
         with open_directory(directory, None, readonly=True, options=options) as classifier:
-            found = about(classifier)
+            found = describe_classes(classifier)
     if as_json:
         print_json({"directory": directory, **found})
         return
@@ -41,7 +41,7 @@ def command(directory: Path, weights: str | None, as_json: bool) -> None:
     )
 
 
-def about(classifier: DurableClassifier) -> dict[str, Any]:
+def describe_classes(classifier: DurableClassifier) -> dict[str, Any]:
     """The document that ``--json`` prints."""
     memory, remembered = classifier.learner.memory, classifier.memory_counts()
     rows = [

@@ -14,7 +14,7 @@ from verse.cli.output import json_option, print_json, print_table, result_only
 from verse.types import BadSetting
 
 if TYPE_CHECKING:
-    from verse.experiments.engine import Engine, Task
+    from verse.experiments.engine import GridEngine, Task
     from verse.experiments.run import Run
     from verse.experiments.store import Store
 
@@ -74,17 +74,17 @@ def command(
     with result_only(as_json):
         from verse.cli.grid_live import GridLive
         from verse.experiments import grid
-        from verse.experiments.recipe import read
+        from verse.experiments.recipe import read_recipe
         from verse.experiments.store import Store
 
         store = Store(results)
-        grids = [read(recipe) for recipe in recipes]
+        grids = [read_recipe(recipe) for recipe in recipes]
         runs = list({run.id: run for each in grids for run in each.runs}.values())
         runs = filter_runs(runs, only)
         if address is not None and engine != "ray":
             raise BadSetting("--address needs --engine ray")
         # On other machines the checkpoint's folder may not exist: Ray workers have their own.
-        tasks = grid.plan(runs, store, partials=engine == "local" and not dry_run)
+        tasks = grid.plan_tasks(runs, store, partials=engine == "local" and not dry_run)
         missing = [task for task in tasks if task.kind == "run"]
         summary: dict[str, Any] = {
             "runs": len(runs),
@@ -93,11 +93,11 @@ def command(
             "results": str(results),
         }
         if dry_run or not missing:
-            outcome = grid.Outcome()
+            outcome = grid.GridOutcome()
         else:
             store.add_titles([each.title for each in grids])
             with GridLive(runs, tasks, store) as live:
-                made = start(engine, jobs, root, address)
+                made = make_engine(engine, jobs, root, address)
                 live.width = made.width
                 outcome = grid.drive(tasks, made, store, live)
     summary |= {"done": outcome.done, "done_elsewhere": outcome.elsewhere, "failed": outcome.failed}
@@ -109,12 +109,12 @@ def command(
     if as_json:
         print_json(summary)
     else:
-        describe(summary, outcome.notes, dry_run)
+        describe_grid(summary, outcome.notes, dry_run)
     if outcome.failed:
         raise click.exceptions.Exit(1)
 
 
-def start(engine: str, jobs: int | None, root: str | None, address: str | None) -> Engine:
+def make_engine(engine: str, jobs: int | None, root: str | None, address: str | None) -> GridEngine:
     """The engine of that name."""
     if engine == "ray":
         from verse.experiments.ray_engine import RayEngine
@@ -187,9 +187,9 @@ def without_data(runs: Sequence[Run], root: str | None) -> list[str]:
     return list(found.values())
 
 
-def describe(summary: dict[str, Any], notes: Sequence[str], dry_run: bool) -> None:
+def describe_grid(summary: dict[str, Any], notes: Sequence[str], dry_run: bool) -> None:
     """The outcome for people."""
-    from verse.experiments.timing import words
+    from verse.experiments.timing import format_duration
 
     for note in notes:
         click.echo(f"Warning: {note}", err=True)
@@ -203,7 +203,7 @@ def describe(summary: dict[str, Any], notes: Sequence[str], dry_run: bool) -> No
             click.echo(
                 "time unknown: no similar run is finished yet"
                 if known is None
-                else f"about {words(known * 3600)}, estimated from finished runs"
+                else f"about {format_duration(known * 3600)}, estimated from finished runs"
             )
         for problem in summary["data_missing"]:
             click.echo(f"Warning: the data is missing: {problem}", err=True)

@@ -38,10 +38,10 @@ def command(directory: Path, most: int, weights: str | None, as_json: bool) -> N
     if as_json:
         print_json(report.document())
     else:
-        show(report)
+        show_report(report)
 
 
-def show(report: Report) -> None:
+def show_report(report: Report) -> None:
     """The report for people."""
     if not report.classes:
         click.echo("Nothing to check: there are no samples in the memory.")

@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from verse.cli.output import console
-from verse.experiments.engine import Report, Task
+from verse.experiments.engine import Task, TaskReport
 from verse.experiments.run import Run
 from verse.experiments.store import Store
-from verse.experiments.timing import Timing, words
+from verse.experiments.timing import Timing, format_duration
 
 VARIED = ("backbone", "at", "batchnorm", "precision", "memory", "capacity")  # besides settings
 
@@ -79,7 +79,7 @@ class GridLive:
             self._live.stop()
             self._console.print(self._table())
 
-    def __call__(self, task: Task, report: Report) -> None:
+    def __call__(self, task: Task, report: TaskReport) -> None:
         """Take notice of what an engine reports."""
         began = self._running.get(task.id, (time.monotonic(), "", 0.0))[0]
         if report.kind == "progress":
@@ -97,9 +97,9 @@ class GridLive:
         else:
             seconds = time.monotonic() - began
             self._timing.learn(Run.load(task.records[0]), seconds, task.kind)
-            self._print(f"{self._name(task)} done ({words(seconds)})")
+            self._print(f"{self._name(task)} done ({format_duration(seconds)})")
 
-    def _finish(self, task: Task, report: Report) -> None:
+    def _finish(self, task: Task, report: TaskReport) -> None:
         assert report.entry is not None
         run, line = self._runs[task.id], report.entry.line
         self._done += 1
@@ -108,7 +108,7 @@ class GridLive:
         omega = "" if line["omega_all"] is None else f"  Ω {line['omega_all']:.4f}"
         self._print(
             f"[{self._done}/{self._total}] {self._name(task)}  μ {line['mu_all']:.4f}{omega}"
-            f"  ({words(line['seconds'])}), {self._left()}"
+            f"  ({format_duration(line['seconds'])}), {self._left()}"
         )
 
     def _print(self, line: str, always: bool = False) -> None:
@@ -123,7 +123,7 @@ class GridLive:
     def _left(self) -> str:
         shares = {task: share for task, (_, _, share) in self._running.items()}
         seconds = self._timing.left(shares, self.width)
-        return "time left unknown" if seconds is None else f"about {words(seconds)} left"
+        return "time left unknown" if seconds is None else f"about {format_duration(seconds)} left"
 
     def _name(self, task: Task) -> str:
         run = Run.load(task.records[0])

@@ -29,14 +29,14 @@ def assumptions() -> list[dict[str, object]]:
     ]
 
 
-def settings() -> dict[str, dict[str, object]]:
+def list_settings() -> dict[str, dict[str, object]]:
     """Learner → its hyper-parameters as JSON schema."""
     from verse import learners
 
     return {name: {"settings": learners.schema(name)} for name in learners.names()}
 
 
-def short(row: dict[str, object]) -> dict[str, object]:
+def summarize_traits(row: dict[str, object]) -> dict[str, object]:
     """A learner's assumptions on one line: yes is ✓, no is ✗, – does not apply."""
     headings = {
         "name": "name",
@@ -104,7 +104,7 @@ LEGEND = {
 }
 
 
-def defaults() -> dict[str, str]:
+def list_defaults() -> dict[str, str]:
     """Kind → the one that is taken when none is named."""
     return {
         "learners": DEFAULT_LEARNER,
@@ -115,14 +115,14 @@ def defaults() -> dict[str, str]:
 
 def rows_of(kind: str) -> list[dict[str, object]]:
     """One document for each, as ``--json`` gives them."""
-    default = defaults().get(kind)
+    default = list_defaults().get(kind)
     rows: list[dict[str, object]] = [
         {"name": name, "description": line, "default": name == default}
         for name, line in KINDS[kind]().items()
     ]
     if kind == "learners":
         more = {str(row["name"]): row for row in assumptions()}
-        schemas = settings()
+        schemas = list_settings()
         rows = [row | more[str(row["name"])] | schemas[str(row["name"])] for row in rows]
     return rows
 
@@ -165,6 +165,6 @@ def show_learners(rows: list[dict[str, object]]) -> None:
         [{"name": mark_default(row), **{name: row[name] for name in columns}} for row in rows]
     )
     click.echo()
-    print_table([short(row) for row in rows], dense=True)
+    print_table([summarize_traits(row) for row in rows], dense=True)
     click.echo("\n✓ yes   ✗ no   – does not apply. The table describes each method as published.")
     print_table([{"column": column, "meaning": says} for column, says in LEGEND.items()])

@@ -24,7 +24,7 @@ from verse.evaluate import Learned, Tested
 from verse.experiments import Opened, Stage
 
 
-class Rate(ProgressColumn):
+class RateColumn(ProgressColumn):
     """Items a second."""
 
     def render(self, task: Task) -> Text:
@@ -47,7 +47,7 @@ class Live:
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
-            Rate(),
+            RateColumn(),
             TimeRemainingColumn(),
             console=self._console,
             disable=not self._console.is_terminal,
@@ -71,7 +71,7 @@ class Live:
 
     def __call__(self, event: object) -> None:
         if isinstance(event, Opened):
-            self.say(about(event.dataset))
+            self.say(describe_dataset(event.dataset))
         elif isinstance(event, Stage):
             bar = event.name.partition(", loss")[0]
             self._show(bar, event.name, event.done, event.total or None)
@@ -110,7 +110,7 @@ class Live:
         self._bars.console.print(line)
 
 
-def about(data: Dataset) -> str:
+def describe_dataset(data: Dataset) -> str:
     """A data set in a line: its classes, its frames, its split."""
     videos = len(set(data.train.videos.tolist()))
     return (

@@ -81,7 +81,7 @@ def command(
     if as_json:
         print_json(rows)
     else:
-        show(rows, top)
+        show_answers(rows, top)
         show_right(rows)
     bad = [row for row in rows if "error" in row]
     for row in bad if not as_json else []:
@@ -160,7 +160,7 @@ def show_right(rows: list[dict[str, Any]]) -> None:
         click.echo(f"  {expected} mistaken for {answer}: {times:,}")
 
 
-def show(rows: list[dict[str, Any]], top: int) -> None:
+def show_answers(rows: list[dict[str, Any]], top: int) -> None:
     """One table of the images, and one for each video."""
     from verse.cli import films
     from verse.video import is_live

@@ -41,7 +41,7 @@ def command(
         from verse.reports import report
         from verse.types import BadState
 
-        found = report.read(results)
+        found = report.read_results(results)
         if not found.cells:
             raise BadState(
                 f"{results} contains no finished runs: start some with verse run or verse compare"
@@ -63,12 +63,12 @@ def command(
 
 def choose(folder: Path, recipe: Path, as_json: bool) -> None:
     """Print what the trials of a recipe say."""
-    from verse.experiments.recipe import read
+    from verse.experiments.recipe import read_recipe
     from verse.experiments.store import Store
-    from verse.reports.tuning import choose as best
+    from verse.reports.tuning import choose_settings as best
     from verse.reports.tuning import fragment
 
-    runs = read(recipe).runs
+    runs = read_recipe(recipe).runs
     wanted = {run.id for run in runs}
     stores = [Store(folder), *filter(lambda s: s.folder.is_dir(), [Store(folder / "tuning")])]
     results = {r.id: r for store in stores for r in store.results(wanted)}

@@ -55,7 +55,7 @@ def convert(sources: tuple[Path, ...], target: Path) -> None:
     Use it to join the results of several machines, or to convert results of an earlier version
     (one file per run). Runs that NEW already has are kept. OLD is not changed.
     """
-    from verse.experiments.convert import convert as copy
+    from verse.experiments.convert import convert_stores as copy
 
     new = copy(sources, target)
     click.echo(f"{new} {'run' if new == 1 else 'runs'} copied into {target}")

@@ -153,9 +153,9 @@ def command(
             from verse.trackers import place_of, tracker
 
         if plot is not None:
-            from verse.reports.curve import check
+            from verse.reports.curve import check_figure_path
 
-            check(plot)
+            check_figure_path(plot)
         record["options"] = {name: number(value) for name, value in record["options"].items()}
         record["offline"] = not no_cache if record["offline"] is None else record["offline"]
         run = Run.load(record)
@@ -194,7 +194,7 @@ def command(
                     watch=live,
                 )
                 live.frames = len(in_order(run, ready)[0])
-                live.say(plan(run, ready, resume))
+                live.say(describe_plan(run, ready, resume))
                 # only now: an output folder may have the name of a data set that lies elsewhere
                 store.partials()
                 for spec in track:
@@ -219,7 +219,7 @@ def command(
     if as_json:
         print_json(result.summary() | {"results": out, "spec": result.run.document()})
     else:
-        show(result, out)
+        show_result(result, out)
 
 
 def load_finished(store: Store, run: Run, root: str | None, live: Live) -> Result | None:
@@ -236,22 +236,22 @@ def load_finished(store: Store, run: Run, root: str | None, live: Live) -> Resul
     return result
 
 
-def plan(run: Run, ready: Prepared, resume: bool) -> str:
+def describe_plan(run: Run, ready: Prepared, resume: bool) -> str:
     """What is about to happen, and about how long it takes."""
-    from verse.experiments import build_learner, in_order
+    from verse.experiments import build_run_learner, in_order
     from verse.experiments.estimate import seconds_to_learn
-    from verse.experiments.timing import words
+    from verse.experiments.timing import format_duration
 
     train, schedule = in_order(run, ready)
-    learner = build_learner(run, ready, len(train))
+    learner = build_run_learner(run, ready, len(train))
     held = "none"
     if learner.memory is not None:
         size = learner.memory.limit * math.prod(ready.backbone.G.z_shape) * 4
         held = f"{learner.memory.limit:,} samples ({run.capacity}, at most {size / 1e6:.1f} MB)"
     if run.fps is None:
-        took = f"about {words(seconds_to_learn(run, ready))} to learn"
+        took = f"about {format_duration(seconds_to_learn(run, ready))} to learn"
     else:
-        took = f"about {words(len(train) / run.fps)} of video"
+        took = f"about {format_duration(len(train) / run.fps)} of video"
     then = ", then the offline upper bound (see its progress bar)" if run.offline else ""
     return (
         f"learner  {run.learner}, {run.order}, random seed {run.seed}, memory {held}\n"
@@ -271,7 +271,7 @@ def number(text: str) -> Any:
     return words.get(text.lower(), text)
 
 
-def show(result: Result, results: Path) -> None:
+def show_result(result: Result, results: Path) -> None:
     """The summary for people, below the rows of the tests."""
     if result.offline_alpha is not None:
         click.echo("Offline  " + " ".join(f"{alpha:.4f}" for alpha in result.offline_alpha))

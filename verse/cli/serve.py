@@ -85,7 +85,7 @@ def command(
     from verse.serve.access import Access, read_token
     from verse.serve.certificate import check_certificate
     from verse.serve.limits import Limits
-    from verse.serve.listener import bind
+    from verse.serve.listener import open_sockets
 
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("give both --tls-cert and --tls-key")
@@ -97,7 +97,8 @@ def command(
         body=max_bytes, rate=0.0 if behind_proxy else rate, per_address=not behind_proxy
     )
     refuse_locked(directory)
-    sockets = bind(host, port)  # before anything else: a port in use leaves no folder behind
+    # before anything else: a port in use leaves no folder behind
+    sockets = open_sockets(host, port)
     console().print(f"Opening {directory} (a few seconds) …", markup=False, soft_wrap=True)
     with loading():
         from verse.serve.app import create_app
@@ -121,7 +122,7 @@ def command(
         raise
     scheme, shown = "https" if tls_cert else "http", f"[{host}]" if ":" in host else host
     url = f"{scheme}://{shown}:{sockets[0].getsockname()[1]}"
-    about = f"{directory}: {describe(classifier)}"
+    about = f"{directory}: {describe_service(classifier)}"
 
     def say() -> None:
         for line in (about, STOP, f"Serving on {url}"):
@@ -139,13 +140,13 @@ def command(
     ).run()
 
 
-def describe(classifier: Any) -> str:
+def describe_service(classifier: Any) -> str:
     """What is served, in a line.
 
     >>> class Taught:
     ...     classes, samples = ["cup", "mug"], 46
     ...     learner = type("VERSE", (), {"name": "verse"})
-    >>> describe(Taught)
+    >>> describe_service(Taught)
     '2 classes (cup, mug), 46 samples learned, learner verse'
     """
     from verse.serve.labels import escape_label  # a label of an old folder may be no text

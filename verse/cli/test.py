@@ -52,7 +52,7 @@ def command(
     if as_json:
         print_json(result)
     else:
-        show(result)
+        show_test(result)
         if plot is not None:
             click.echo(f"wrote {plot}")
 
@@ -121,7 +121,7 @@ def _sum_up(
     }
 
 
-def show(result: dict[str, Any]) -> None:
+def show_test(result: dict[str, Any]) -> None:
     """The result for people."""
     wrong: dict[str, Counter[str]] = {}
     for row in result["confusion"]:

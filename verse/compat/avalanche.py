@@ -18,7 +18,7 @@ from verse import streams
 from verse.backbones import Extractor
 from verse.compat.torch import samples
 from verse.evaluate import Samples
-from verse.streams import Event, Schedule
+from verse.streams import EvaluationPoint, Schedule
 from verse.types import BadData
 
 
@@ -83,13 +83,13 @@ def stream(benchmark: Benchmark, G: Extractor, *, seed: int | None = 0, workers:
     ]
     if not parts or not tests:
         raise BadData("the benchmark has no training or no test experiences")
-    events: list[Event] = []
+    events: list[EvaluationPoint] = []
     seen: dict[int, None] = {}
     after = 0
     for part in parts:
         after += len(part)
         seen |= dict.fromkeys(part.y.tolist())
-        events.append(Event(after, tuple(seen)))
+        events.append(EvaluationPoint(after, tuple(seen)))
     return Stream(_join(parts), _join(tests, first_video=after), Schedule(tuple(events)))
 
 

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from verse.datasets.base import Dataset, DataWarning, Frames, Source, check, unreadable
+from verse.datasets.base import Dataset, DataWarning, Frames, Source, check_dataset, unreadable
 from verse.datasets.files import holds_classes
 from verse.datasets.splits import validation
 from verse.suggestions import find_similar
@@ -25,7 +25,7 @@ __all__ = [
     "Dataset",
     "Frames",
     "Source",
-    "check",
+    "check_dataset",
     "describe",
     "load",
     "names",

@@ -152,7 +152,7 @@ class Dataset:
     """A class without test frames passes without a warning."""
 
     def __post_init__(self) -> None:
-        check(self)
+        check_dataset(self)
 
     def thin(self, every: int = 1, keep: int | None = None) -> Dataset:
         """Both sides with fewer frames of each video; see :meth:`Frames.thin`."""
@@ -183,7 +183,7 @@ def places(frames: Frames) -> tuple[Ints, Ints]:
     return place, length
 
 
-def check(dataset: Dataset) -> None:
+def check_dataset(dataset: Dataset) -> None:
     """Refuse a data set that cannot be learned and tested; warn of a class without test frames."""
     name, classes = dataset.name, dataset.classes
     if len(set(classes)) != len(classes):

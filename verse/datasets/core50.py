@@ -19,17 +19,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from verse.datasets.base import Dataset, Frames, few
-from verse.datasets.download import Archive, Progress, get
+from verse.datasets.download import Archive, Progress, fetch_archive
 from verse.datasets.official import (
     Expect,
     Video,
     assemble,
     check_counts,
-    find,
+    choose_folder,
+    find_folder,
     folders,
     image_files,
     missing_error,
-    place,
 )
 from verse.types import BadData, BadSetting
 
@@ -72,11 +72,11 @@ def load(
         raise BadSetting(f"rate is {' or '.join(RATES)}, not {rate!r}")
     if not 1 <= fps <= FPS or FPS % fps:
         raise BadSetting(f"CoRe50 has {FPS} frames a second; fps is 1, 2, 4, 5, 10 or {FPS}")
-    start = place("core50", root)
-    found = find(start, lambda folder: (folder / "s1" / "o1").is_dir())
+    start = choose_folder("core50", root)
+    found = find_folder(start, lambda folder: (folder / "s1" / "o1").is_dir())
     if found is None and download:
-        get(ARCHIVE, start, progress)
-        found = find(start, lambda folder: (folder / "s1" / "o1").is_dir())
+        fetch_archive(ARCHIVE, start, progress)
+        found = find_folder(start, lambda folder: (folder / "s1" / "o1").is_dir())
     if found is None:
         raise missing_error(
             "CoRe50",

@@ -97,7 +97,7 @@ def _verify(archive: Archive, part: Path) -> None:
         )
 
 
-def unpack(path: Path, folder: Path) -> None:
+def unpack_zip(path: Path, folder: Path) -> None:
     """Unpack a zip; what it holds appears in ``folder`` whole or not at all."""
     half = folder.with_name(folder.name + ".unpacking")
     shutil.rmtree(half, ignore_errors=True)
@@ -114,8 +114,8 @@ def unpack(path: Path, folder: Path) -> None:
     half.rmdir()
 
 
-def get(archive: Archive, folder: Path, progress: Progress | None = None) -> None:
+def fetch_archive(archive: Archive, folder: Path, progress: Progress | None = None) -> None:
     """Fetch the archive beside ``folder``, unpack it there, and remove it."""
     path = fetch(archive, folder.parent, progress)
-    unpack(path, folder)
+    unpack_zip(path, folder)
     path.unlink()

@@ -14,7 +14,7 @@ import numpy as np
 
 from verse.datasets.base import Dataset, Frames, Source, few
 from verse.datasets.files import FILMS, Files, images, natural, visible
-from verse.datasets.splits import split
+from verse.datasets.splits import split_frames
 from verse.types import BadData, BadSetting
 
 
@@ -76,7 +76,7 @@ def load(path: str | Path, holdout: str | None = None) -> Dataset:
             len(np.unique(frames.videos[frames.labels == y])) > 1 for y in range(len(classes))
         )
         holdout = "last:1" if several else "fraction:0.2"
-    return split(name, classes, frames, names, holdout)
+    return split_frames(name, classes, frames, names, holdout)
 
 
 def _ready_split(root: Path, name: str) -> Dataset:

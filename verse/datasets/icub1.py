@@ -25,11 +25,11 @@ from verse.datasets.official import (
     Video,
     assemble,
     check_counts,
-    find,
+    choose_folder,
+    find_folder,
     folders,
     image_files,
     missing_error,
-    place,
 )
 from verse.images import rgb
 from verse.types import BadData, BadImage, BadSetting
@@ -53,15 +53,15 @@ def load(
         raise BadSetting(
             f"iCubWorld 1.0 has the test conditions {', '.join(CONDITIONS)}, not {test!r}"
         )
-    start = place("icub1", root)
-    found = find(
+    start = choose_folder("icub1", root)
+    found = find_folder(
         start,
         lambda folder: (
             all((folder / side).is_dir() for side in ("train", "test"))
             and folder.name not in ("human", "robot")
         ),
     )
-    hello = find(start, lambda folder: (folder / "human" / "train").is_dir())
+    hello = find_folder(start, lambda folder: (folder / "human" / "train").is_dir())
     if found is None and hello is not None:
         raise BadData(
             f"{hello} is not iCubWorld 1.0: it has human/train with "

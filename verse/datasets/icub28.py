@@ -13,17 +13,17 @@ import re
 from pathlib import Path
 
 from verse.datasets.base import Dataset
-from verse.datasets.download import Archive, Progress, get
+from verse.datasets.download import Archive, Progress, fetch_archive
 from verse.datasets.official import (
     Expect,
     Video,
     assemble,
     check_counts,
-    find,
+    choose_folder,
+    find_folder,
     folders,
     image_files,
     missing_error,
-    place,
 )
 
 EXPECT = Expect(classes=7, train=20_363)
@@ -42,11 +42,11 @@ def load(
     expect: Expect = EXPECT,
 ) -> Dataset:
     """iCubWorld28 with its 7 categories, all four days on both sides."""
-    start = place("icub28", root)
-    found = find(start, _fits)
+    start = choose_folder("icub28", root)
+    found = find_folder(start, _fits)
     if found is None and download:
-        get(ARCHIVE, start, progress)
-        found = find(start, _fits)
+        fetch_archive(ARCHIVE, start, progress)
+        found = find_folder(start, _fits)
     if found is None:
         raise missing_error(
             "iCubWorld28",

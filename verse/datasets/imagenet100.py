@@ -25,11 +25,11 @@ from verse.datasets.official import (
     Video,
     assemble,
     check_counts,
-    find,
+    choose_folder,
+    find_folder,
     folders,
     image_files,
     missing_error,
-    place,
 )
 from verse.types import BadData
 
@@ -45,8 +45,8 @@ def load(
     expect: Expect | None = None,
 ) -> Dataset:
     """ImageNet100; ``classes`` is a file with one WordNet id a line, else ``seed`` picks them."""
-    start = place("imagenet100", root)
-    found = find(
+    start = choose_folder("imagenet100", root)
+    found = find_folder(
         start,
         lambda folder: (
             any(f.name[:1] == "n" for f in folders(folder / "train")) and (folder / "val").is_dir()

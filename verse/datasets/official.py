@@ -37,12 +37,12 @@ class Video:
     test: bool
 
 
-def place(name: str, root: str | Path | None) -> Path:
+def choose_folder(name: str, root: str | Path | None) -> Path:
     """The folder the user gave, or the one where the data set is put."""
     return data_directory() / name if root is None else Path(root).expanduser()
 
 
-def find(start: Path, fits: Callable[[Path], bool]) -> Path | None:
+def find_folder(start: Path, fits: Callable[[Path], bool]) -> Path | None:
     """``start``, or a folder in it (archives bring one of their own), that looks right."""
     if not start.is_dir():
         return None

@@ -44,7 +44,7 @@ class Cut:
         return self.video_names.get(video, str(video))
 
 
-def split(
+def split_frames(
     name: str, classes: tuple[str, ...], frames: Frames, video_names: Mapping[int, str], rule: str
 ) -> Dataset:
     """Cut ``frames`` by ``rule`` into a data set; video ids must follow the videos' order."""
@@ -73,7 +73,7 @@ def validation(dataset: Dataset, rule: str) -> Dataset:
 
     The test frames of ``dataset`` are in neither side, so nothing tuned here has seen them.
     """
-    inner = split(dataset.name, dataset.classes, dataset.train, dataset.video_names, rule)
+    inner = split_frames(dataset.name, dataset.classes, dataset.train, dataset.video_names, rule)
     return replace(inner, split=f"{dataset.split} / validation {rule}")
 
 

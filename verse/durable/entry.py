@@ -14,7 +14,7 @@ Statement = tuple[str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One thing that was done. ``fate`` is "kept", "refused", "undone" or "forgotten"; of those
     that were not kept only the number stays."""
 
@@ -39,7 +39,7 @@ def checksum(*parts: object) -> bytes:
     return digest.digest()
 
 
-def as_row(entry: Entry) -> tuple[Any, ...]:
+def as_row(entry: JournalEntry) -> tuple[Any, ...]:
     text = json.dumps(entry.arguments, sort_keys=True)
     check = checksum(entry.seq, entry.kind, text, entry.z or b"", entry.fate)
     return entry.seq, entry.kind, text, entry.z, entry.fate, check
@@ -47,15 +47,15 @@ def as_row(entry: Entry) -> tuple[Any, ...]:
 
 def struck(seq: int, fate: str) -> Statement:
     """Nothing but the number of an entry stays."""
-    row = as_row(Entry(seq, "learn", {}, None, fate))
+    row = as_row(JournalEntry(seq, "learn", {}, None, fate))
     return "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?)", row
 
 
-def check_entry(row: tuple[Any, ...]) -> Entry:
+def check_entry(row: tuple[Any, ...]) -> JournalEntry:
     seq, kind, text, z, fate, check = row
     if checksum(seq, kind, text, z or b"", fate) != check:
         raise damage_error(f"entry {seq}")
-    return Entry(seq, kind, json.loads(text), z, fate)
+    return JournalEntry(seq, kind, json.loads(text), z, fate)
 
 
 def meta_row(name: str, value: Any) -> Statement:

@@ -19,9 +19,17 @@ from typing import Any
 
 from verse.durable import journal_images, keys
 from verse.durable.database import Database, HighWaterMark
-from verse.durable.entry import Entry, Statement, as_row, check_entry, checksum, meta_row, struck
+from verse.durable.entry import (
+    JournalEntry,
+    Statement,
+    as_row,
+    check_entry,
+    checksum,
+    meta_row,
+    struck,
+)
 from verse.durable.errors import damage_error
-from verse.durable.keys import Key, short_key
+from verse.durable.keys import IdempotencyKey, short_key
 from verse.types import BadState
 
 CHECKPOINT = re.compile(r"checkpoint-\d{12}\.verse")  # what their files are called
@@ -46,8 +54,8 @@ class Journal:
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
         self.path, self.readonly = path, readonly
         self._pending: list[Statement] = []
-        self._pending_entries: dict[int, Entry] = {}
-        self._pending_keys: dict[bytes, Key] = {}
+        self._pending_entries: dict[int, JournalEntry] = {}
+        self._pending_keys: dict[bytes, IdempotencyKey] = {}
         self._mark = HighWaterMark(path.with_name("acknowledged"), readonly)
         try:
             acknowledged = self._mark.read()  # before the entries: a writer may add meanwhile
@@ -101,12 +109,12 @@ class Journal:
         """One more entry for the next ``flush``; returns its number. ``content`` is the digest
         that the key is bound to."""
         seq, self._next = self._next, self._next + 1
-        entry = Entry(seq, kind, arguments, z, "kept")
+        entry = JournalEntry(seq, kind, arguments, z, "kept")
         self._pending_entries[seq] = entry
         self._pending.append(("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", as_row(entry)))
         if key is not None:
             short = short_key(key)
-            self._pending_keys[short] = Key(seq, content, "kept")
+            self._pending_keys[short] = IdempotencyKey(seq, content, "kept")
             self._pending.append(keys.insert(short, seq, content, arguments.get("label"), "kept"))
         if images:
             self._pending += journal_images.keep(seq, arguments["label"], images)
@@ -120,7 +128,7 @@ class Journal:
     def relabel(self, label: Any, new: Any) -> None:
         """With the next ``flush``: images and keys of one label get another. If it is None, the
         images go, the keys are those of forgotten samples, and the files must be wiped."""
-        self._pending += [*journal_images.relabel(label, new), keys.relabel(label, new)]
+        self._pending += [*journal_images.relabel_images(label, new), keys.relabel_keys(label, new)]
         if new is None:
             self._pending.append(meta_row(WIPE, True))
 
@@ -128,7 +136,7 @@ class Journal:
         """With the next ``flush``: the learner refused this entry, replaying skips it."""
         for key, known in self._pending_keys.items():
             if known.seq == seq:
-                self._pending_keys[key] = Key(seq, known.content, "refused")
+                self._pending_keys[key] = IdempotencyKey(seq, known.content, "refused")
         self._pending += self._strike([seq], "refused")
 
     def flush(self) -> None:
@@ -235,7 +243,7 @@ class Journal:
             raise damage_error(f"its {name}")
         return json.loads(row[0])
 
-    def since(self, position: int) -> Iterator[Entry]:
+    def since(self, position: int) -> Iterator[JournalEntry]:
         """Every entry after a position, in order, each checked; a missing one is an error."""
         expected = position + 1
         query = "SELECT * FROM entries WHERE seq > ? ORDER BY seq"
@@ -248,7 +256,7 @@ class Journal:
         if expected <= self._read_last_seq():
             raise damage_error(f"entry {expected} is missing")
 
-    def entry(self, seq: int) -> Entry:
+    def entry(self, seq: int) -> JournalEntry:
         row = self.database.one("SELECT * FROM entries WHERE seq=?", seq)
         if row is None:
             raise BadState(f"there is no entry {seq}")
@@ -277,14 +285,14 @@ class Journal:
         """Kept images in order of teaching: (seq, label, encoded image)."""
         return journal_images.check_images(kind, self.database.each(journal_images.READ, kind))
 
-    def key(self, key: str) -> Key | None:
+    def key(self, key: str) -> IdempotencyKey | None:
         """What is known of an idempotency key."""
         short = short_key(key)
         if short in self._pending_keys:
             return self._pending_keys[short]
         known = "NULL, 'kept'" if self.database.format == 1 else "content, fate"
         row = self.database.one(f"SELECT seq, {known} FROM keys WHERE key=?", short)
-        return Key(*row) if row else None
+        return IdempotencyKey(*row) if row else None
 
     def checkpoints(self) -> list[tuple[int, str]]:
         """(position, file) of every valid checkpoint, newest first."""

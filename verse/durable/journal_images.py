@@ -35,7 +35,7 @@ def drop(seq: int) -> Statement:
     return "DELETE FROM images WHERE seq=?", (seq,)
 
 
-def relabel(label: Any, new: Any) -> Iterator[Statement]:
+def relabel_images(label: Any, new: Any) -> Iterator[Statement]:
     """Images of one label get another, or go if it is None."""
     old = json.dumps(label)
     if new is None:

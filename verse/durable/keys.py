@@ -22,7 +22,7 @@ SET = "UPDATE keys SET {}, crc=key_crc(key, seq, {}) WHERE {}"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class IdempotencyKey:
     """What is known of a key. ``fate`` is "kept", "refused", "undone" or "forgotten"; ``content``
     is the digest of what came with it, None if that is not known (any more)."""
 
@@ -33,7 +33,7 @@ class Key:
     def problem(self, content: bytes) -> Exception | None:
         """Why a sample of this content cannot be answered with "learned"; None if it can.
 
-        >>> Key(7, b"mug", "kept").problem(b"mug") is None
+        >>> IdempotencyKey(7, b"mug", "kept").problem(b"mug") is None
         True
         """
         if self.content is not None and self.content != content:
@@ -86,7 +86,7 @@ def set_fate(seqs: Iterable[int], fate: str) -> Iterator[Statement]:
             yield SET.format("fate=?1", "content, label, ?1", "seq=?2"), (fate, seq)
 
 
-def relabel(label: Any, new: Any) -> Statement:
+def relabel_keys(label: Any, new: Any) -> Statement:
     """The samples of a class belong to another label now; None: to no one, they are forgotten."""
     old = json.dumps(label)
     if new is None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from verse.classifier import StreamClassifier
-from verse.durable.entry import Entry
+from verse.durable.entry import JournalEntry
 from verse.durable.sample_index import SampleIndex
 from verse.types import BadState, Label, Refused
 
@@ -61,7 +61,7 @@ class State:
             return classifier.labels.rename(label, new)  # checked when it was written down
         return classifier.merge(label, new)
 
-    def replay(self, entry: Entry) -> bool:
+    def replay(self, entry: JournalEntry) -> bool:
         """Do an entry of the journal again. False: a sample is refused again, as it was when it
         came; only the mark had not been written."""
         self.position = entry.seq

@@ -12,10 +12,10 @@ BATCH_ENTRIES, BATCH_SECONDS = 32, 0.5
 RETRY_SECONDS = 10  # after a checkpoint that could not be written
 
 
-class Timing:
+class CheckpointTiming:
     """Counts what a checkpoint would save, and what the latest one cost.
 
-    >>> timing = Timing()
+    >>> timing = CheckpointTiming()
     >>> timing.note_samples(CHECKPOINT_EVERY)
     >>> timing.checkpoint_due(position=25)
     True

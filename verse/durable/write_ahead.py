@@ -14,12 +14,12 @@ from torch import Tensor
 
 from verse.durable.directory import WIPE_SECONDS, Directory
 from verse.durable.errors import JournalFull, Repaired, TooLate
-from verse.durable.keys import Key
+from verse.durable.keys import IdempotencyKey
 from verse.durable.lesson import Lesson, Outcome
 from verse.durable.recovery import load_first, recover, replay
 from verse.durable.snapshots import Snapshot, Snapshots
 from verse.durable.state import State
-from verse.durable.timing import Timing
+from verse.durable.timing import CheckpointTiming
 from verse.kernels.interrupts import defer_interrupt
 from verse.types import BadSetting, BadState, Label, Refused
 
@@ -38,7 +38,7 @@ class WriteAhead:
     ) -> None:
         self.state, self.directory, self.journal = state, directory, directory.journal
         self.batches, self.readonly = batches, readonly
-        self.timing = Timing()
+        self.timing = CheckpointTiming()
         self.recent: deque[int] = deque(maxlen=UNDO_WINDOW)  # samples that can be undone
         self.snapshots = Snapshots()
         self._broken = ""
@@ -71,7 +71,7 @@ class WriteAhead:
             self.after_group()
             return outcomes
 
-    def key(self, key: str | None) -> Key | None:
+    def key(self, key: str | None) -> IdempotencyKey | None:
         """What is known of an idempotency key."""
         return self.journal.key(key) if key is not None else None
 

@@ -6,7 +6,7 @@ tables and figures (``verse.reports``), do not.
 
 from __future__ import annotations
 
-from verse.experiments.execute import Prepared, Stage, build_learner, execute, in_order, prepare
+from verse.experiments.execute import Prepared, Stage, build_run_learner, execute, in_order, prepare
 from verse.experiments.prepare import Opened, load_data
 from verse.experiments.result import Result
 from verse.experiments.run import Run
@@ -17,7 +17,7 @@ __all__ = [
     "Result",
     "Run",
     "Stage",
-    "build_learner",
+    "build_run_learner",
     "execute",
     "in_order",
     "load_data",

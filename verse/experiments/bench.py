@@ -11,20 +11,20 @@ from pathlib import Path
 import torch
 
 from verse.evaluate import Learned
-from verse.experiments.engine import Report, Task
+from verse.experiments.engine import Task, TaskReport
 from verse.experiments.execute import execute, in_order
 from verse.experiments.line import Entry, encode
 from verse.experiments.offline import bounds
 from verse.experiments.partial import CannotResume
-from verse.experiments.prepare import Prepared, Stage, Watch, key, prepare
+from verse.experiments.prepare import Prepared, Stage, Watch, preparation_key, prepare
 from verse.experiments.result import Result
 from verse.experiments.run import Run
 
-Send = Callable[[Report], None]
+Send = Callable[[TaskReport], None]
 REPORT_SECONDS = 0.5
 
 
-class Bench:
+class Workbench:
     """One thread, so that results do not depend on the worker, the machine's cores or its load."""
 
     def __init__(self, root: str | None = None) -> None:
@@ -46,17 +46,17 @@ class Bench:
                 else:
                     entry = self._run(task, send)
             except Exception:
-                send(Report(task.id, "failed", traceback.format_exc()))
+                send(TaskReport(task.id, "failed", traceback.format_exc()))
                 return
         notes = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-        send(Report(task.id, "done", entry=entry, notes=notes))
+        send(TaskReport(task.id, "done", entry=entry, notes=notes))
 
     def ready(self, run: Run, watch: Watch) -> Prepared:
         """What the run shares with others; the latest is kept, as tasks come grouped."""
-        if self._ready is None or self._key != key(run):
+        if self._ready is None or self._key != preparation_key(run):
             self._ready = self._key = None  # let go of the old one before the new one loads
             self._ready = prepare(run, root=self.root, threads=1, watch=watch)
-            self._key = key(run)
+            self._key = preparation_key(run)
         return self._ready
 
     def _offline(self, task: Task, watch: Watch) -> None:
@@ -98,9 +98,9 @@ def make_watch(task: Task, send: Send, frames: int = 0) -> Watch:
             return
         if isinstance(event, Stage):
             share = event.done / event.total if event.total and task.kind != "run" else 0.0
-            send(Report(task.id, "progress", event.name, share))
+            send(TaskReport(task.id, "progress", event.name, share))
         elif isinstance(event, Learned):
-            send(Report(task.id, "progress", "learning", event.position / max(frames, 1)))
+            send(TaskReport(task.id, "progress", "learning", event.position / max(frames, 1)))
         else:
             return
         sent = time.monotonic()

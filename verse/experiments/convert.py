@@ -12,7 +12,7 @@ from verse import streams
 from verse.evaluate import Tested
 from verse.experiments.line import encode
 from verse.experiments.result import Bound, Result
-from verse.experiments.run import Run, hash_record, identity
+from verse.experiments.run import Run, hash_record, identify
 from verse.experiments.store import Store
 from verse.learners import defaults
 from verse.types import BadSetting, BadState
@@ -20,7 +20,7 @@ from verse.types import BadSetting, BadState
 NAME = re.compile(r"[0-9a-f]{16}\.json")
 
 
-def convert(sources: Sequence[Path], target: Path) -> int:
+def convert_stores(sources: Sequence[Path], target: Path) -> int:
     """Put the results of old and new stores into one; gives how many came new.
 
     A folder inside an old store that holds results of its own becomes one inside the new store.
@@ -66,7 +66,7 @@ def _result(document: dict[str, Any]) -> Result:
     bounds = [dict(bound) for bound in document["offline"]]
     return Result(
         run=Run.from_record(spec),
-        id=identity(spec | {"settings": settings}),
+        id=identify(spec | {"settings": settings}),
         defaults={k: v for k, v in settings.items() if k not in named},
         events=tuple(Tested(**event) for event in document["events"]),
         offline=tuple(

@@ -25,7 +25,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Report:
+class TaskReport:
     """What an engine says about a task.
 
     ``kind`` is "progress" (``text``, ``share`` of it done), "done" (``entry``: of a run its
@@ -40,7 +40,7 @@ class Report:
     notes: tuple[str, ...] = field(default=())
 
 
-class Engine(Protocol):
+class GridEngine(Protocol):
     """Works on tasks somewhere."""
 
     @property
@@ -54,7 +54,7 @@ class Engine(Protocol):
     def submit(self, task: Task) -> None:
         """Start a task."""
 
-    def wait(self, seconds: float) -> Sequence[Report]:
+    def wait(self, seconds: float) -> Sequence[TaskReport]:
         """What has happened, after waiting for something to happen for so long at most."""
 
     def stop(self) -> None:

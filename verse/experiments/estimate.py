@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from verse.evaluate import predict
-from verse.experiments.execute import build_learner, in_order
+from verse.experiments.execute import build_run_learner, in_order
 from verse.experiments.prepare import Prepared
 from verse.experiments.run import Run
 
@@ -22,7 +22,7 @@ def seconds_to_learn(run: Run, ready: Prepared) -> float:
     holds nothing makes them cheap, and a network that has not run makes them dear.
     """
     train, schedule = in_order(run, ready)
-    learner = build_learner(run, ready, len(train))
+    learner = build_run_learner(run, ready, len(train))
     chosen = np.unique(np.linspace(0, len(train) - 1, STEPS).astype(np.int64))
     steps: list[float] = []
     began = time.perf_counter()

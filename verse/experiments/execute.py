@@ -13,7 +13,7 @@ from verse.evaluate import Finished, Samples, SoFar, Tested, stream
 from verse.experiments.offline import bounds
 from verse.experiments.partial import Partial
 from verse.experiments.prepare import Prepared, Stage, Watch, nothing, prepare
-from verse.experiments.result import Result, curve
+from verse.experiments.result import Result, collect_counters
 from verse.experiments.run import Run
 from verse.learners.base import Learner
 from verse.memory.budget import budget
@@ -45,7 +45,7 @@ def execute(
     With ``checkpoint_file`` the run can be killed at any moment: ``resume=True`` goes on from
     there, bit-identical on the same machine with the same versions and threads, and refuses the
     file of another run, other data or another backbone (``CannotResume``); the caller removes it
-    once the result is safe. ``learner`` is one from ``build_learner``, for a caller that
+    once the result is safe. ``learner`` is one from ``build_run_learner``, for a caller that
     wants to ask it questions afterwards.
     """
     if threads is not None:
@@ -55,7 +55,7 @@ def execute(
         run, root=root, cache=cache, strict=strict, threads=threads, device=device, watch=watch
     )
     train, schedule = in_order(run, ready)
-    learner = build_learner(run, ready, len(train)) if learner is None else learner
+    learner = build_run_learner(run, ready, len(train)) if learner is None else learner
     circumstances = _circumstances(ready)
     so_far, partial = SoFar(), None
     if checkpoint_file is not None:
@@ -79,7 +79,7 @@ def execute(
         memory_bytes=learner.memory_bytes,
         settings=learner.settings(),
         circumstances=circumstances,
-        **curve(so_far),
+        **collect_counters(so_far),
     )
 
 
@@ -92,7 +92,7 @@ def in_order(run: Run, ready: Prepared) -> tuple[Samples, Schedule]:
     return train, Schedule.of(run.order, train.y, every=run.every, steps=run.steps)
 
 
-def build_learner(run: Run, ready: Prepared, stream_length: int) -> Learner:
+def build_run_learner(run: Run, ready: Prepared, stream_length: int) -> Learner:
     """The run's learner with its memory, before the first frame."""
     store = memory.get(run.memory)(
         **budget(run.capacity, stream_length=stream_length), seed=run.seed

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from verse.experiments.engine import Engine, Report, Task
-from verse.experiments.prepare import key
+from verse.experiments.engine import GridEngine, Task, TaskReport
+from verse.experiments.prepare import preparation_key
 from verse.experiments.run import Run
 from verse.experiments.store import Store
 
@@ -21,7 +21,7 @@ WAIT_SECONDS = 0.5
 
 
 @dataclass
-class Outcome:
+class GridOutcome:
     """How a grid ended: the runs done now, and the tasks that failed with their tracebacks."""
 
     done: list[str] = field(default_factory=list)
@@ -30,10 +30,10 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
 
 
-Watch = Callable[[Task, Report], None]
+Watch = Callable[[Task, TaskReport], None]
 
 
-def plan(runs: Iterable[Run], store: Store, *, partials: bool = True) -> list[Task]:
+def plan_tasks(runs: Iterable[Run], store: Store, *, partials: bool = True) -> list[Task]:
     """The tasks for the runs that the store does not have.
 
     Features come once per data set and backbone, Offline once per seed of those, because class
@@ -43,7 +43,7 @@ def plan(runs: Iterable[Run], store: Store, *, partials: bool = True) -> list[Ta
     missing = [run for run in runs if run.id not in finished]
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in missing:
-        groups.setdefault(key(run), []).append(run)
+        groups.setdefault(preparation_key(run), []).append(run)
     first: list[Task] = []
     tasks: list[Task] = []
     for shared, members in groups.items():
@@ -77,7 +77,7 @@ def _group_by_seed(runs: Sequence[Run]) -> dict[int, tuple[dict[str, object], ..
     }
 
 
-def drive(tasks: Sequence[Task], engine: Engine, store: Store, watch: Watch) -> Outcome:
+def drive(tasks: Sequence[Task], engine: GridEngine, store: Store, watch: Watch) -> GridOutcome:
     """Do all tasks; what fails is kept for the end and the rest goes on.
 
     A run's result is stored here and nowhere else, so that none is lost or doubled. A task whose
@@ -89,7 +89,7 @@ def drive(tasks: Sequence[Task], engine: Engine, store: Store, watch: Watch) -> 
     running: dict[str, FileLock | None] = {}
     ended: set[str] = set()
     attempts: Counter[str] = Counter()
-    outcome = Outcome()
+    outcome = GridOutcome()
     try:
         while waiting or running:
             # a cluster that has lost a machine has less than no room

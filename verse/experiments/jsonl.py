@@ -69,7 +69,7 @@ def unseal(text: bytes) -> Json:
     return dict(value)
 
 
-def read(path: Path) -> Iterator[Line]:
+def read_lines(path: Path) -> Iterator[Line]:
     """Every line of a file; none where there is no file."""
     try:
         content = path.read_bytes()
@@ -105,13 +105,13 @@ def append(path: Path, values: Iterable[Json]) -> None:
 
 def remove(path: Path, identity: str) -> None:
     """Leave out the lines of this ``id``; all others stay as they are."""
-    kept = [line for line in read(path) if not line.value or line.value.get("id") != identity]
+    kept = [line for line in read_lines(path) if not line.value or line.value.get("id") != identity]
     write_atomic(path, b"".join(line.text + b"\n" * line.complete for line in kept))
 
 
-def repair(path: Path) -> int:
+def repair_file(path: Path) -> int:
     """Move the lines that are not what was written to ``NAME.damaged``; gives how many."""
-    lines = list(read(path))
+    lines = list(read_lines(path))
     bad = [line.text for line in lines if line.value is None]
     if bad:
         with open(path.with_suffix(".damaged"), "ab") as beside:
@@ -124,7 +124,7 @@ def repair(path: Path) -> int:
 def _cut(descriptor: int, path: Path) -> int:
     """Where the next line begins: a last line that is whole is ended, a part of one cut off."""
     end = os.fstat(descriptor).st_size
-    *_, last = (Line(0, b"", None, "", True), *read(path))
+    *_, last = (Line(0, b"", None, "", True), *read_lines(path))
     if last.complete:
         return end
     if last.value is not None:

@@ -14,7 +14,7 @@ from typing import Any
 from verse.evaluate import Tested
 from verse.experiments.jsonl import Damaged, Json, digest
 from verse.experiments.result import Bound, Result
-from verse.experiments.run import FIRST_SPLITS, LATER, Run, identity
+from verse.experiments.run import FIRST_SPLITS, LATER, Run, identify
 
 FORMAT = 2
 
@@ -71,7 +71,7 @@ def encode(result: Result) -> Entry:
     return Entry(line, shared)
 
 
-def check(line: Mapping[str, Any], shared: Mapping[str, Json]) -> Json:
+def check_line(line: Mapping[str, Any], shared: Mapping[str, Json]) -> Json:
     """The record of the run in a line that is what its identity says, with all that it needs."""
     try:
         if line["format"] > FORMAT:
@@ -80,7 +80,7 @@ def check(line: Mapping[str, Any], shared: Mapping[str, Json]) -> Json:
             if name not in shared:
                 raise Damaged(f"what it shares with other runs ({name}) is not in shared.jsonl")
         record: Json = LATER | USUAL | {"at": None} | line["run"]
-        if identity(record | {"settings": record["settings"] | line["defaults"]}) != line["id"]:
+        if identify(record | {"settings": record["settings"] | line["defaults"]}) != line["id"]:
             raise Damaged("it holds another run than its identity says")
     except (KeyError, TypeError) as error:
         raise Damaged(f"it is no result of a run: {error!r}") from error
@@ -96,7 +96,7 @@ def decode(
 
     ``known`` keeps what Ω divides by from one result to the next that has the same.
     """
-    record = check(line, shared)
+    record = check_line(line, shared)
     try:
         data, circumstances = shared[line["data"]], shared[line["circumstances"]]
         bounds: tuple[Bound, ...] = ()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
-from verse.experiments.engine import Report, Task
+from verse.experiments.engine import Task, TaskReport
 
 STOP_SECONDS = 20.0  # for tasks in flight to save their checkpoints
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -52,10 +52,10 @@ class LocalEngine:
         with suppress(BrokenPipeError):  # it died while idle: wait() finds out and says so
             worker.pipe.send(task)
 
-    def wait(self, seconds: float) -> Sequence[Report]:
+    def wait(self, seconds: float) -> Sequence[TaskReport]:
         """Everything the workers sent; a dead worker's task is reported lost."""
         ready = wait([worker.pipe for worker in self._workers], timeout=seconds)
-        reports: list[Report] = []
+        reports: list[TaskReport] = []
         for worker in [w for w in self._workers if w.pipe in ready]:
             try:
                 while worker.pipe.poll():
@@ -95,7 +95,7 @@ class LocalEngine:
         theirs.close()
         self._workers.append(_Worker(process, ours))
 
-    def _bury(self, worker: _Worker) -> list[Report]:
+    def _bury(self, worker: _Worker) -> list[TaskReport]:
         worker.process.join()
         self._workers.remove(worker)
         worker.pipe.close()
@@ -103,7 +103,7 @@ class LocalEngine:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         if worker.task is None:
             return []
-        return [Report(worker.task.id, "lost", f"its process ended with {how}")]
+        return [TaskReport(worker.task.id, "lost", f"its process ended with {how}")]
 
 
 @contextmanager
@@ -127,9 +127,9 @@ def _work(pipe: Connection, root: str | None) -> None:
         os.setsid()  # Ctrl-C in the terminal reaches the parent alone, which passes it on once
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        from verse.experiments.bench import Bench
+        from verse.experiments.bench import Workbench
 
-        bench = Bench(root)
+        bench = Workbench(root)
         pipe.send(None)
         while True:
             bench.do(pipe.recv(), pipe.send)

@@ -21,10 +21,17 @@ from verse import metrics
 from verse.evaluate import Ints, Samples
 from verse.experiments.closed_forms import Sums, look
 from verse.experiments.prepare import Prepared, Stage, Watch
-from verse.experiments.reference import SGD, Choice, choose, file_of, key, recipe
+from verse.experiments.reference import (
+    SGD,
+    OfflineChoice,
+    choose_offline,
+    file_of,
+    recipe,
+    reference_key,
+)
 from verse.experiments.result import Bound
 from verse.experiments.run import Run
-from verse.learners.shared.training import answers, train_offline
+from verse.learners.shared.training import predict_labels, train_offline
 from verse.paths import cache_directory, write_atomic
 from verse.streams import Schedule
 
@@ -38,7 +45,7 @@ def bounds(ready: Prepared, schedule: Schedule, run: Run, watch: Watch) -> list[
     sets = [tuple(sorted(event.classes)) for event in schedule.events]
     known = {classes: _read(_file(ready, run, classes)) for classes in dict.fromkeys(sets)}
     if any(bound is None for bound in known.values()):
-        choice = choose(ready, run, watch)
+        choice = choose_offline(ready, run, watch)
         forms = ClosedForms(ready, choice)
         for number, (classes, bound) in enumerate(known.items(), 1):
             watch(Stage("Offline", number, len(known)))
@@ -66,7 +73,7 @@ def files(ready: Prepared, schedule: Schedule, run: Run) -> list[Path]:
 class ClosedForms:
     """All closed forms on the training data of growing sets of classes."""
 
-    def __init__(self, ready: Prepared, choice: Choice) -> None:
+    def __init__(self, ready: Prepared, choice: OfflineChoice) -> None:
         self.ready, self.choice = ready, choice
         self._sums = {name: Sums() for name in choice.shrinkage}
         self._test = {name: torch.cat([E for E, _ in look(ready.backbone.F, ready.test, name)])
@@ -97,7 +104,7 @@ def _make(
     ready: Prepared,
     run: Run,
     classes: tuple[int, ...],
-    choice: Choice,
+    choice: OfflineChoice,
     forms: ClosedForms,
     watch: Watch,
 ) -> Bound:
@@ -109,7 +116,7 @@ def _make(
     net, log = train_offline(ready.backbone.F, train, train.y, seed=run.seed,
                              recipe=recipe(len(train), choice), progress=epoch)  # fmt: skip
     answered = forms.answers(classes)
-    sgd = answers(net, log, test)
+    sgd = predict_labels(net, log, test)
     best = sgd if choice.best == SGD else answered[choice.best]
     bound = Bound(
         accuracy=metrics.accuracy(sgd, test.y),
@@ -132,7 +139,7 @@ def _by_video(answered: Ints, test: Samples) -> list[list[int]]:
 
 
 def _file(ready: Prepared, run: Run, classes: tuple[int, ...]) -> Path:
-    return cache_directory() / "offline" / f"{key(ready, run, classes, run.seed)}.json"
+    return cache_directory() / "offline" / f"{reference_key(ready, run, classes, run.seed)}.json"
 
 
 def _read(file: Path) -> Bound | None:

@@ -76,7 +76,7 @@ def nothing(_: object) -> None:
     """Watch without looking."""
 
 
-def key(run: Run) -> tuple[object, ...]:
+def preparation_key(run: Run) -> tuple[object, ...]:
     """Runs with equal keys share what ``prepare`` gives."""
     return (
         *(run.dataset, tuple(run.options.items()), run.holdout, run.thin, run.validation),
@@ -115,7 +115,7 @@ def prepare(
     dataset = load_data(run, root=root, watch=watch)
     watch(Opened(dataset))
     watch(Stage("backbone", 0, 1))
-    backbone = build_backbone(run, threads, device)
+    backbone = build_run_backbone(run, threads, device)
     watch(Stage("backbone", 1, 1))
     sides = []
     for name, frames in (("training", dataset.train), ("test", dataset.test)):
@@ -149,7 +149,7 @@ def _samples(features: Features) -> Samples:
     return Samples(features, features.frames.labels, features.frames.videos)
 
 
-def build_backbone(run: Run, threads: int | None, device: str) -> Backbone:
+def build_run_backbone(run: Run, threads: int | None, device: str) -> Backbone:
     """By name, or a dotted path to a function with the keywords at, precision and batchnorm."""
     if backbones.exists(run.backbone):
         at = backbones.first_default_at(run.backbone) if run.at is None else run.at

@@ -16,14 +16,14 @@ from typing import Any
 
 from filelock import FileLock
 
-from verse.experiments.bench import Bench
-from verse.experiments.engine import Report, Task
+from verse.experiments.bench import Workbench
+from verse.experiments.engine import Task, TaskReport
 from verse.experiments.execute import in_order
 from verse.experiments.offline import files
-from verse.experiments.prepare import build_backbone, load_data, nothing
+from verse.experiments.prepare import build_run_backbone, load_data, nothing
 from verse.experiments.run import Run
 from verse.features import Features
-from verse.features.carry import Packed, pack, unpack
+from verse.features.carry import Packed, pack, unpack_features
 from verse.paths import cache_directory, write_atomic
 from verse.types import BadSetting, MissingExtra
 
@@ -53,11 +53,11 @@ class RayEngine:
                 raise BadSetting(f"no Ray cluster at {address}: {error}") from error
         self._jobs, self._root = jobs, root
         # a lost task is the grid's to repeat, which counts the attempts
-        self._work = ray.remote(num_cpus=1, max_retries=0)(work)
+        self._work = ray.remote(num_cpus=1, max_retries=0)(run_task)
         self._running: dict[Any, Task] = {}
         self._bounds: dict[str, Any] = {}
         self._features: dict[str, Any] = {}
-        self._new: list[Report] = []
+        self._new: list[TaskReport] = []
 
     @property
     def width(self) -> int:
@@ -76,9 +76,9 @@ class RayEngine:
         # by name, so that only a machine that lacks them fetches them
         features = {name: self._features[name] for name in task.after if name in self._features}
         self._running[self._work.remote(task, self._root, features, *bounds)] = task
-        self._new.append(Report(task.id, "progress", "on the cluster"))
+        self._new.append(TaskReport(task.id, "progress", "on the cluster"))
 
-    def wait(self, seconds: float) -> Sequence[Report]:
+    def wait(self, seconds: float) -> Sequence[TaskReport]:
         """The tasks that have ended."""
         reports, self._new = self._new, []
         if not self._running:
@@ -89,7 +89,7 @@ class RayEngine:
             try:
                 report, made = self._ray.get(reference)
             except self._ray.exceptions.RayError as error:
-                reports.append(Report(task.id, "lost", f"{type(error).__name__}: {error}"))
+                reports.append(TaskReport(task.id, "lost", f"{type(error).__name__}: {error}"))
                 continue
             if made:  # kept here, where no lost machine can take it along
                 kept = self._features if task.kind == "features" else self._bounds
@@ -109,14 +109,14 @@ class RayEngine:
             self._ray.shutdown()
 
 
-_benches: dict[str | None, Bench] = {}  # of this worker process, which Ray uses again
+_benches: dict[str | None, Workbench] = {}  # of this worker process, which Ray uses again
 
 
-def work(
+def run_task(
     task: Task, root: str | None, features: dict[str, Any], *bounds: Bounds
-) -> tuple[Report, Bounds | list[Packed]]:
+) -> tuple[TaskReport, Bounds | list[Packed]]:
     """On a worker: the report of the task and what it has made for others."""
-    bench = _benches.setdefault(root, Bench(root))
+    bench = _benches.setdefault(root, Workbench(root))
     for name, content in (item for part in bounds for item in part.items()):
         path = cache_directory() / "offline" / name
         if not path.exists():
@@ -125,7 +125,7 @@ def work(
     for name, reference in features.items():
         _take(name, reference, Run.load(task.records[0]), root)
     file = cache_directory() / "partial" / f"{task.id}.checkpoint"
-    reports: list[Report] = []
+    reports: list[TaskReport] = []
     bench.do(replace(task, checkpoint=str(file)), reports.append)
     if reports[-1].kind == "done":
         file.unlink(missing_ok=True)
@@ -147,14 +147,14 @@ def _take(name: str, reference: Any, run: Run, root: str | None) -> None:
     mark.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(mark.with_suffix(".lock")):
         if not mark.exists():
-            dataset, backbone = load_data(run, root=root), build_backbone(run, 1, "cpu")
+            dataset, backbone = load_data(run, root=root), build_run_backbone(run, 1, "cpu")
             for packed, frames in zip(ray.get(reference), (dataset.train, dataset.test),
                                       strict=True):  # fmt: skip
-                unpack(packed, frames, backbone, run.features)
+                unpack_features(packed, frames, backbone, run.features)
             mark.touch()
 
 
-def _compute_features(bench: Bench, task: Task) -> list[Packed]:
+def _compute_features(bench: Workbench, task: Task) -> list[Packed]:
     run = Run.load(task.records[0])
     ready = bench.ready(run, nothing)
     mark = _mark(task.id)
@@ -165,7 +165,7 @@ def _compute_features(bench: Bench, task: Task) -> list[Packed]:
             if isinstance(side, Features)]  # fmt: skip
 
 
-def _train_offline(bench: Bench, task: Task) -> Bounds:
+def _train_offline(bench: Workbench, task: Task) -> Bounds:
     found: Bounds = {}
     for record in task.records:
         run = Run.load(record)

@@ -63,7 +63,7 @@ class Recipe:
     runs: tuple[Run, ...]
 
 
-def read(path: Path) -> Recipe:
+def read_recipe(path: Path) -> Recipe:
     """The recipe in a file."""
     try:
         text = path.read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from verse.evaluate import Ints, Samples
 from verse.experiments.closed_forms import SHRINKAGES, Sums, features_of, look
 from verse.experiments.prepare import Prepared, Stage, Watch
 from verse.experiments.run import Run
-from verse.learners.shared.training import Recipe, answers, train_offline
+from verse.learners.shared.training import TrainingRecipe, predict_labels, train_offline
 from verse.paths import cache_directory, write_atomic
 from verse.types import BadSetting
 
@@ -34,7 +34,7 @@ SGD = "sgd"
 
 
 @dataclass(frozen=True)
-class Choice:
+class OfflineChoice:
     """What was chosen, and the accuracy of each candidate on the held-out videos."""
 
     lr: float
@@ -46,20 +46,20 @@ class Choice:
     accuracy: dict[str, float]
 
 
-def choose(ready: Prepared, run: Run, watch: Watch) -> Choice:
+def choose_offline(ready: Prepared, run: Run, watch: Watch) -> OfflineChoice:
     """The choice for what is prepared; kept on disk."""
     file = file_of(ready, run)
     file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(file.with_suffix(".lock")):  # who comes second finds it made
         try:
-            return Choice(**json.loads(file.read_text()))
+            return OfflineChoice(**json.loads(file.read_text()))
         except (OSError, ValueError, TypeError):  # absent or damaged: choose again
             choice = _choose(ready, *hold_out(ready.train), watch)
         write_atomic(file, json.dumps(asdict(choice)).encode())
         return choice
 
 
-def key(ready: Prepared, run: Run, *more: object) -> str:
+def reference_key(ready: Prepared, run: Run, *more: object) -> str:
     """A name for what follows from data, backbone and the settings of F."""
     F = ready.backbone.F
     facts = [
@@ -71,7 +71,7 @@ def key(ready: Prepared, run: Run, *more: object) -> str:
 
 def file_of(ready: Prepared, run: Run) -> Path:
     """Where the choice is kept, for those who carry it to another machine."""
-    return cache_directory() / "offline" / f"choice-{key(ready, run)}.json"
+    return cache_directory() / "offline" / f"choice-{reference_key(ready, run)}.json"
 
 
 def hold_out(train: Samples) -> tuple[Samples, Samples]:
@@ -94,14 +94,20 @@ def hold_out(train: Samples) -> tuple[Samples, Samples]:
     return train.take(np.flatnonzero(~held)), train.take(np.flatnonzero(held))
 
 
-def recipe(samples: int, choice: Choice) -> Recipe:
+def recipe(samples: int, choice: OfflineChoice) -> TrainingRecipe:
     """How SGD trains on so many samples: at least ``STEPS`` steps, then until the loss is flat."""
     epochs = max(2, -(-STEPS // max(1, round(samples / BATCH))))
-    return Recipe(lr=choice.lr, weight_decay=choice.weight_decay, batch=BATCH, epochs=epochs,
-                  max_epochs=max(epochs, 60), clip=None)  # fmt: skip
+    return TrainingRecipe(
+        lr=choice.lr,
+        weight_decay=choice.weight_decay,
+        batch=BATCH,
+        epochs=epochs,
+        max_epochs=max(epochs, 60),
+        clip=None,
+    )
 
 
-def _choose(ready: Prepared, rest: Samples, held: Samples, watch: Watch) -> Choice:
+def _choose(ready: Prepared, rest: Samples, held: Samples, watch: Watch) -> OfflineChoice:
     F, found = ready.backbone.F, dict[str, float]()
     shrinkage: dict[str, float] = {}
     for name in features_of(F):
@@ -117,18 +123,18 @@ def _choose(ready: Prepared, rest: Samples, held: Samples, watch: Watch) -> Choi
     trials: dict[tuple[float, float], float] = {}
     for number, (lr, decay) in enumerate((lr, decay) for lr in RATES for decay in DECAYS):
         watch(Stage("Offline, choosing its rate", number, len(RATES) * len(DECAYS)))
-        trials[lr, decay] = _trial(ready, rest, held, Choice(lr, decay, {}, SGD, {}))
+        trials[lr, decay] = _trial(ready, rest, held, OfflineChoice(lr, decay, {}, SGD, {}))
     lr, decay = max(trials, key=trials.__getitem__)
     found = {SGD: trials[lr, decay]} | found  # of equals the network
-    return Choice(lr, decay, shrinkage, max(found, key=found.__getitem__), found)
+    return OfflineChoice(lr, decay, shrinkage, max(found, key=found.__getitem__), found)
 
 
-def _trial(ready: Prepared, rest: Samples, held: Samples, choice: Choice) -> float:
+def _trial(ready: Prepared, rest: Samples, held: Samples, choice: OfflineChoice) -> float:
     try:
         net, log = train_offline(
             ready.backbone.F, rest, rest.y, seed=0, recipe=recipe(len(rest), choice)
         )
     except BadSetting:  # it diverged
         return 0.0
-    answered: Ints = answers(net, log, held)
+    answered: Ints = predict_labels(net, log, held)
     return metrics.accuracy(answered, held.y)

@@ -194,7 +194,7 @@ class Result:
         }
 
 
-def curve(so_far: SoFar) -> dict[str, Any]:
+def collect_counters(so_far: SoFar) -> dict[str, Any]:
     """The counters of a stream under the names a result has."""
     return {
         "events": tuple(so_far.tested),

@@ -147,7 +147,7 @@ class Run:
 
         So naming a default makes no other run, and a run of other defaults is not this one.
         """
-        return identity(
+        return identify(
             self.document() | {"settings": defaults(self.learner) | dict(self.settings)}
         )
 
@@ -158,7 +158,7 @@ class Run:
         return f"{data}-{self.learner}-{self.order}-{self.seed}-{self.id[:8]}"
 
 
-def identity(document: Mapping[str, Any]) -> str:
+def identify(document: Mapping[str, Any]) -> str:
     """16 hexadecimal digits over a record that has all settings.
 
     The split that used to be the default is hashed as if it were not named, and a field that the

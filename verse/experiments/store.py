@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from verse.experiments import jsonl
 from verse.experiments.jsonl import Damaged, Json, digest
-from verse.experiments.line import Entry, check, decode
+from verse.experiments.line import Entry, check_line, decode
 from verse.experiments.result import Bound, Result
 from verse.experiments.run import Run
 from verse.types import BadState
@@ -58,7 +58,7 @@ class Store:
         problems = [*contents.damaged, *contents.incomplete]
         for identity, line in contents.lines.items():
             try:
-                check(line, contents.shared)
+                check_line(line, contents.shared)
                 found.add(identity)
             except Damaged as error:
                 problems.append(f"{self.folder}, run {identity}: {error}")
@@ -69,7 +69,7 @@ class Store:
     def has(self, run: Run) -> bool:
         """Whether a run is finished; only the file of its learner is read."""
         path = self.folder / file_name(run.dataset) / f"{file_name(run.learner)}.jsonl"
-        return any(line.value["id"] == run.id for line in jsonl.read(path) if line.value)
+        return any(line.value["id"] == run.id for line in jsonl.read_lines(path) if line.value)
 
     def load(self, identity: str) -> Result:
         """One result."""
@@ -126,7 +126,7 @@ class Store:
         moved = 0
         for path in self._files():
             with FileLock(self.partials() / f"{path.parent.name}.lock"):
-                moved += jsonl.repair(path)
+                moved += jsonl.repair_file(path)
         return moved
 
     def partial(self, identity: str) -> Path:
@@ -171,7 +171,7 @@ class Store:
     def _read(self) -> _Contents:
         contents = _Contents()
         for path in self._files():
-            for line in jsonl.read(path):
+            for line in jsonl.read_lines(path):
                 if line.value is None:
                     told = contents.damaged if line.complete else contents.incomplete
                     told.append(f"{path}, line {line.number}: {line.problem}")
@@ -185,7 +185,7 @@ class Store:
         """To the files of one data set, whose lock the caller has: first what lines refer to."""
         folder.mkdir(exist_ok=True)
         shared = {name: value for entry in entries for name, value in entry.shared.items()}
-        known = {digest(line.value) for line in jsonl.read(folder / SHARED) if line.value}
+        known = {digest(line.value) for line in jsonl.read_lines(folder / SHARED) if line.value}
         jsonl.append(folder / SHARED, [v for name, v in shared.items() if name not in known])
         files: dict[Path, dict[str, Json]] = {}
         for entry in entries:
@@ -193,7 +193,7 @@ class Store:
             files.setdefault(path, {}).setdefault(entry.id, entry.line)
         added = 0
         for path, lines in files.items():
-            there = {line.value["id"] for line in jsonl.read(path) if line.value}
+            there = {line.value["id"] for line in jsonl.read_lines(path) if line.value}
             new = [line for identity, line in lines.items() if identity not in there]
             jsonl.append(path, new)
             added += len(new)

@@ -47,10 +47,10 @@ def alike(run: Run, kind: str) -> Kind:
     return (kind, run.dataset, run.thin, run.validation, run.backbone, run.at, learner)
 
 
-def words(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration for people.
 
-    >>> words(5.24), words(90), words(7300)
+    >>> format_duration(5.24), format_duration(90), format_duration(7300)
     ('5.2 s', '2 min', '2 h 02 min')
     """
     if seconds < 60:

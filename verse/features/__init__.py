@@ -26,11 +26,11 @@ from torch import Tensor
 
 from verse.backbones.base import Backbone, Extractor
 from verse.datasets.base import DataWarning, Frames
-from verse.features.store import DTYPES, KEY_BYTES, Store
+from verse.features.store import DTYPES, KEY_BYTES, FeatureStore
 from verse.paths import cache_directory, write_atomic
 from verse.types import BadData, BadImage, BadSetting
 
-__all__ = ["DTYPES", "Features", "Progress", "Store", "frame_digest", "store_folder"]
+__all__ = ["DTYPES", "Features", "Progress", "FeatureStore", "frame_digest", "store_folder"]
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -84,7 +84,7 @@ class Features:
         bad: dict[int, str] = {}
         note = _refuse if strict else bad.__setitem__
         if cache:
-            store = Store(store_folder(folder, backbone, dtype), backbone.G.z_shape, dtype)
+            store = FeatureStore(store_folder(folder, backbone, dtype), backbone.G.z_shape, dtype)
             keys = [frame_digest(frames.key(i)) for i in range(len(frames))]
             _fill(store, frames, keys, backbone.G, note, progress)
             place = store.places(keys)
@@ -136,7 +136,7 @@ def store_folder(folder: Path | None, backbone: Backbone, dtype: str) -> Path:
 
 
 def _fill(
-    store: Store,
+    store: FeatureStore,
     frames: Frames,
     keys: Sequence[bytes],
     G: Extractor,

@@ -14,7 +14,7 @@ import torch
 
 from verse.backbones.base import Backbone
 from verse.datasets.base import Frames
-from verse.features import Features, Store, frame_digest, store_folder
+from verse.features import Features, FeatureStore, frame_digest, store_folder
 
 ROWS = 512  # in a chunk
 
@@ -36,11 +36,11 @@ def pack(features: Features, backbone: Backbone, dtype: str) -> Packed:
     return Packed(_identity(backbone, dtype), names, rows)
 
 
-def unpack(packed: Packed, frames: Frames, backbone: Backbone, dtype: str) -> int:
+def unpack_features(packed: Packed, frames: Frames, backbone: Backbone, dtype: str) -> int:
     """Put what these frames lack into this machine's cache; gives how many frames that was."""
     if packed.backbone != _identity(backbone, dtype):
         return 0
-    store = Store(store_folder(None, backbone, dtype), backbone.G.z_shape, dtype)
+    store = FeatureStore(store_folder(None, backbone, dtype), backbone.G.z_shape, dtype)
     keys = [frame_digest(frames.key(i)) for i in range(len(frames))]
     there, known = store.places(keys), {name: row for row, name in enumerate(packed.names)}
     lacking = {

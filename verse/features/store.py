@@ -28,11 +28,11 @@ KEY_BYTES = 16
 STALE_SECONDS = 3600.0
 
 
-class Store:
+class FeatureStore:
     """Chunk files of one G, read through memory maps.
 
     >>> import tempfile
-    >>> store = Store(Path(tempfile.mkdtemp()), (2,), "float32")
+    >>> store = FeatureStore(Path(tempfile.mkdtemp()), (2,), "float32")
     >>> store.add([b"0123456789abcdef"], torch.ones(1, 2))
     >>> store.places([b"0123456789abcdef"])
     {b'0123456789abcdef': (0, 0)}

@@ -8,13 +8,13 @@ from torch import Tensor
 from verse.kernels.losses import Loss
 
 
-def soft_cross_entropy(target: Tensor, temperature: float, weight: float = 1.0) -> Loss:
+def tempered_cross_entropy(target: Tensor, temperature: float, weight: float = 1.0) -> Loss:
     """weight × mean over the batch of −Σ_k p_k log q_k over the target's outputs, where
     p = softmax(target / T), q = softmax(s / T). Outputs that the target lacks take no part.
 
     The gradient is weight / T · (q − p). There is no factor T², as in Li and Hoiem's loss.
 
-    >>> value, grad = soft_cross_entropy(torch.zeros(1, 2), 2.0)(torch.zeros(1, 3))
+    >>> value, grad = tempered_cross_entropy(torch.zeros(1, 2), 2.0)(torch.zeros(1, 3))
     >>> grad.tolist()
     [[0.0, 0.0, 0.0]]
     """

@@ -53,8 +53,8 @@ from verse.learners.verse_new_sample import VERSENewSample
 from verse.memory.base import Memory
 from verse.network.plastic import Plastic
 from verse.settings import Value, refuse_unknown
-from verse.settings import bind as _bind
-from verse.settings import schema as _schema_of
+from verse.settings import json_schema as _schema_of
+from verse.settings import parse_settings as _bind
 from verse.suggestions import suggest
 from verse.types import BadSetting
 

@@ -12,7 +12,7 @@ from verse.backbones.outputs import ClassDistances, SignedPower, UnitLength
 from verse.kernels.class_moments import ClassMoments
 from verse.kernels.correlations import shrink_twofold, whiten_correlations
 from verse.learners.base import Learner, require_settings
-from verse.learners.shared.fixed_features import Features, FixedFeatures
+from verse.learners.shared.fixed_features import FeatureChoice, FixedFeatures
 from verse.learners.shared.outputs import without_row
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -74,7 +74,7 @@ class FeCAM(Learner):
         beta: Annotated[float, about("Tukey's power of every feature", above=0, most=1)] = 0.5,
         gamma1: Annotated[float, about("shrinkage by the mean variance", above=0)] = 1.0,
         gamma2: Annotated[float, about("shrinkage by the mean covariance", least=0)] = 1.0,
-        features: Features = "input",
+        features: FeatureChoice = "input",
         seed: int = 0,
     ) -> None:
         require_settings(FeCAM, locals())

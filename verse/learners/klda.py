@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar
 
 from torch import Tensor, nn
 
-from verse.backbones.outputs import linear
+from verse.backbones.outputs import make_linear
 from verse.kernels.moments import Moments
 from verse.learners.base import Learner, require_settings
-from verse.learners.shared.fixed_features import Features, FixedFeatures
+from verse.learners.shared.fixed_features import FeatureChoice, FixedFeatures
 from verse.learners.shared.random_features import Count, fourier_features
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -72,7 +72,7 @@ class KLDA(Learner):
         shrinkage: Annotated[
             float | None, about("shrinkage towards the mean variance; none: OAS", above=0, most=1)
         ] = None,
-        features: Features = "embedding",
+        features: FeatureChoice = "embedding",
         seed: int = 0,
     ) -> None:
         require_settings(KLDA, locals())
@@ -95,5 +95,5 @@ class KLDA(Learner):
     def network(self) -> nn.Module:
         weight, bias = self.moments.classifier(self.shrinkage, relative=True)
         body = self.fixed.network(weight.new_zeros(1, self.fixed.d), weight.new_zeros(1)).body
-        last = linear(weight.clone(), bias.clone())
+        last = make_linear(weight.clone(), bias.clone())
         return nn.Sequential(body, self.expand, last).requires_grad_(False)

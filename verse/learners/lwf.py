@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from verse.kernels.distillation import soft_cross_entropy
+from verse.kernels.distillation import tempered_cross_entropy
 from verse.kernels.losses import add_losses, cross_entropy
 from verse.learners.base import Learner, require_settings
 from verse.learners.shared.trigger import DEFAULT, Trigger, When, task_traits
@@ -69,7 +69,7 @@ class LwF(Learner):
         loss = cross_entropy(torch.tensor([y], device=self.device))
         if self.known:
             target = self.teacher.scores(z)[:, : self.known]
-            loss = add_losses(loss, soft_cross_entropy(target, self.T, self.alpha))
+            loss = add_losses(loss, tempered_cross_entropy(target, self.T, self.alpha))
         _, g = self.theta.gradient(z, loss)
         self.descend(g, self.lr, self.clip)
         self.learned = len(self.labels)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from verse.learners.base import Learner
-from verse.learners.shared.fixed_features import Features, FixedFeatures
+from verse.learners.shared.fixed_features import FeatureChoice, FixedFeatures
 from verse.learners.shared.outputs import without_row
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -41,7 +41,7 @@ class NCM(Learner):
         F: Plastic,
         memory: Memory | None = None,
         *,
-        features: Features = "embedding",
+        features: FeatureChoice = "embedding",
         seed: int = 0,
     ) -> None:
         super().__init__(F, None, seed=seed)

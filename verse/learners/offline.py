@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from verse.learners.base import Learner
-from verse.learners.shared.training import Epochs, Ints, MaxEpochs, Recipe, train_on
+from verse.learners.shared.training import Epochs, Ints, MaxEpochs, TrainingRecipe, train_on
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.memory.everything import Everything
@@ -62,7 +62,7 @@ class Offline(Learner):
     ) -> None:
         everything = Everything(seed=seed) if memory is None else Everything.like(memory)
         super().__init__(F, everything, seed=seed)
-        self.recipe = Recipe(
+        self.recipe = TrainingRecipe(
             lr=lr, momentum=momentum, weight_decay=weight_decay, batch=batch, epochs=epochs,
             max_epochs=max_epochs, clip=clip,
         )  # fmt: skip

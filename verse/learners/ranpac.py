@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar
 
 from torch import Tensor, nn
 
-from verse.backbones.outputs import linear
+from verse.backbones.outputs import make_linear
 from verse.kernels.lazy_ridge import LazyRidge
 from verse.learners.base import Learner, require_settings
-from verse.learners.shared.fixed_features import Features, FixedFeatures
+from verse.learners.shared.fixed_features import FeatureChoice, FixedFeatures
 from verse.learners.shared.random_features import Count, rectified_features
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -71,7 +71,7 @@ class RanPAC(Learner):
         *,
         M: Count = 2000,
         ridge: Annotated[float, about("penalty λ of the squared weights", least=1e-6)] = 0.1,
-        features: Features = "embedding",
+        features: FeatureChoice = "embedding",
         seed: int = 0,
     ) -> None:
         require_settings(RanPAC, locals())
@@ -93,5 +93,5 @@ class RanPAC(Learner):
     def network(self) -> nn.Module:
         weight = self.regression.weights
         body = self.fixed.network(weight.new_zeros(1, self.fixed.d), weight.new_zeros(1)).body
-        last = linear(weight.clone(), weight.new_zeros(len(weight)))
+        last = make_linear(weight.clone(), weight.new_zeros(len(weight)))
         return nn.Sequential(body, self.expand, last).requires_grad_(False)

@@ -10,7 +10,7 @@ from torch.nn.functional import normalize
 from verse.backbones.outputs import UnitLength
 from verse.kernels.running_ridge import RunningRidge
 from verse.learners.base import Learner, require_settings
-from verse.learners.shared.fixed_features import Features, FixedFeatures
+from verse.learners.shared.fixed_features import FeatureChoice, FixedFeatures
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.network.plastic import Plastic
@@ -69,7 +69,7 @@ class Ridge(Learner):
         memory: Memory | None = None,
         *,
         ridge: Annotated[float, about("penalty λ of the squared weights", above=0)] = 0.1,
-        features: Features = "embedding",
+        features: FeatureChoice = "embedding",
         seed: int = 0,
     ) -> None:
         require_settings(Ridge, locals())

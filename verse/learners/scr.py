@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from verse.backbones.outputs import UnitLength, linear
+from verse.backbones.outputs import UnitLength, make_linear
 from verse.kernels.contrast import supervised_contrast
 from verse.kernels.randomness import Random
 from verse.learners.base import Learner, require_settings
@@ -115,8 +115,8 @@ class SCR(Learner):
         return score_means(self._phi(Z), self._class_means())
 
     def network(self) -> nn.Module:
-        P = linear(self.projection.clone(), self.projection.new_zeros(self.p))
-        last = linear(*make_means_layer(self._class_means()))
+        P = make_linear(self.projection.clone(), self.projection.new_zeros(self.p))
+        last = make_linear(*make_means_layer(self._class_means()))
         body = self.theta.freeze().body
         return nn.Sequential(body, P, UnitLength(), last).requires_grad_(False)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from verse.kernels.moments import Moments
 from verse.learners.base import Learner, require_settings
-from verse.learners.shared.fixed_features import Features, FixedFeatures
+from verse.learners.shared.fixed_features import FeatureChoice, FixedFeatures
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
 from verse.network.plastic import Plastic
@@ -61,7 +61,7 @@ class SLDA(Learner):
         shrinkage: Annotated[
             float | None, about("shrinkage towards the identity; none: OAS", above=0, most=1)
         ] = 1e-4,
-        features: Features = "embedding",
+        features: FeatureChoice = "embedding",
         seed: int = 0,
     ) -> None:
         require_settings(SLDA, locals())

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from verse.backbones.grid import POSITIONS, Grid, Scale
-from verse.backbones.outputs import WeightedSum, linear
+from verse.backbones.outputs import WeightedSum, make_linear
 from verse.kernels.joint_statistics import JointStatistics
 from verse.learners.base import require_settings
 from verse.learners.shared.grid_features import GridFeatures
@@ -170,7 +170,7 @@ class VERSEJoint(VERSE):
         return weight, torch.lerp(bias, bias_a, self.average)
 
     def network(self) -> nn.Module:
-        statistics = nn.Sequential(self.features.module, linear(*self._classifier()))
+        statistics = nn.Sequential(self.features.module, make_linear(*self._classifier()))
         network = nn.Sequential(Scale(), super().network())
         trust = self._trust
         both = WeightedSum(network, self.weight * trust, statistics, self.sharpness * trust)

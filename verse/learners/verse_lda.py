@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor, nn
 
-from verse.backbones.outputs import linear
+from verse.backbones.outputs import make_linear
 from verse.kernels.moments import Moments
 from verse.learners.base import require_settings
 from verse.learners.shared.quarters import Quarters
@@ -104,7 +104,7 @@ class _Both(nn.Module):
     ) -> None:
         super().__init__()
         self.F, self.share, self.quarters = F, share, quarters
-        self.linear = linear(weight, bias)
+        self.linear = make_linear(weight, bias)
         self.requires_grad_(False)
 
     def forward(self, z: Tensor) -> Tensor:

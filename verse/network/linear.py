@@ -72,7 +72,7 @@ class LinearStep:
             plan.score()
             if clip is not None and not plan.few:
                 plan.multiply(whole=True)
-            loss = cross_entropy(plan.s_both, y)
+            loss = cross_entropy_in_place(plan.s_both, y)
             plan.descend(lr, clip)
         return loss
 
@@ -98,10 +98,10 @@ class LinearStep:
             plan.score()
             plan.multiply(whole=clip is not None)
             plan.dS_v.copy_(plan.S_v)
-            loss_v = cross_entropy(plan.ds_v, y_v)
+            loss_v = cross_entropy_in_place(plan.ds_v, y_v)
             a = alpha if clip is None else alpha * plan.clip_ahead(clip)
             plan.S_both.addmm_(plan.gram_both_v, plan.dS_v, alpha=-a)
-            loss_M = cross_entropy(plan.s_M, y_M)
+            loss_M = cross_entropy_in_place(plan.s_M, y_M)
             loss_l = mean_square(plan.s_l, phi.scores(plan.E_l).numpy(), lam)
             plan.descend(beta, clip)
         return loss_v, loss_M + loss_l
@@ -194,11 +194,11 @@ def _finite(norm: float) -> float:
     return norm
 
 
-def cross_entropy(s: Floats, y: Ints) -> float:
+def cross_entropy_in_place(s: Floats, y: Ints) -> float:
     """Mean of −log softmax(s)[y]; its derivative takes the place of the scores.
 
     >>> s = np.zeros((1, 2), np.float32)
-    >>> cross_entropy(s, np.array([0])), s.tolist()
+    >>> cross_entropy_in_place(s, np.array([0])), s.tolist()
     (0.693..., [[-0.5, 0.5]])
     """
     at, n = np.arange(len(y)), len(y)

@@ -75,7 +75,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Key:
+class CellKey:
     """One cell: a learner with its settings in one ordering."""
 
     bench: Bench
@@ -95,7 +95,7 @@ class Sorted:
     """All cells of a store, and the ones that its main tables show."""
 
     def __init__(self, results: Iterable[Result]) -> None:
-        self.cells: dict[Key, Results] = defaultdict(list)
+        self.cells: dict[CellKey, Results] = defaultdict(list)
         self.ids: list[str] = []
         self.left_out = 0
         self._main: dict[Bench, Cells] = {}
@@ -104,7 +104,7 @@ class Sorted:
             if result.run.fps is not None:
                 self.left_out += 1
             else:
-                self.cells[key(result)].append(result)
+                self.cells[cell_key(result)].append(result)
         for runs in self.cells.values():
             # two records may mean the same run: one names a default, or has no Offline
             kept = {r.run.seed: r for r in sorted(runs, key=_preference, reverse=True)}
@@ -169,14 +169,16 @@ def bench_of(result: Result) -> Bench:
     """What a run shares with those it can be compared with."""
     run = result.run
     options = json.dumps(dict(run.options), sort_keys=True)
-    return Bench(short(run.dataset), options, run.holdout, run.thin, run.validation, run.backbone)
+    return Bench(
+        short_name(run.dataset), options, run.holdout, run.thin, run.validation, run.backbone
+    )
 
 
-def key(result: Result) -> Key:
+def cell_key(result: Result) -> CellKey:
     """The cell of a result."""
     run = result.run
     settings = {name: value for name, value in result.settings.items() if name != "seed"}
-    return Key(
+    return CellKey(
         bench_of(result),
         Conditions(
             run.capacity, result.circumstances.get("at", run.at or ""), run.batchnorm,
@@ -190,10 +192,10 @@ def key(result: Result) -> Key:
     )  # fmt: skip
 
 
-def short(dataset: str) -> str:
+def short_name(dataset: str) -> str:
     """A data set's name without its place.
 
-    >>> short("folder:pictures/eth80"), short("core50")
+    >>> short_name("folder:pictures/eth80"), short_name("core50")
     ('eth80', 'core50')
     """
     return dataset.rstrip("/").rpartition(":")[2].rpartition("/")[2]
@@ -234,10 +236,10 @@ def _lead(ours: Mapping[int, float], theirs: Mapping[int, float]) -> float:
     return sum(ours[seed] - theirs[seed] for seed in both) / len(both) if both else 0.0
 
 
-def words(settings: Mapping[str, Any]) -> str:
+def format_settings(settings: Mapping[str, Any]) -> str:
     """Settings as recipes have them.
 
-    >>> words({"clip": None, "lr": 0.03})
+    >>> format_settings({"clip": None, "lr": 0.03})
     'clip = none, lr = 0.03'
     """
     return ", ".join(f"{n} = {'none' if v is None else v}" for n, v in settings.items())

@@ -9,7 +9,7 @@ import numpy as np
 from verse.experiments.result import Result
 from verse.reports import style
 from verse.reports.cells import Bench, Results, Sorted, orders_of
-from verse.reports.figures import Picture
+from verse.reports.figures import ReportFigure
 from verse.reports.scores import competitors
 from verse.reports.statistics import Floats
 from verse.reports.tables import Table, Text
@@ -58,13 +58,13 @@ def table(found: Sorted, bench: Bench, order: str) -> Table | None:
 
 def mistakes(runs: Results) -> dict[str, str]:
     """Class → what it was most often taken for, if anything."""
-    counts = confusion(runs)
+    counts = sum_confusions(runs)
     np.fill_diagonal(counts, 0)
     names = runs[0].classes
     return {names[k]: names[int(row.argmax())] for k, row in enumerate(counts) if row.any()}
 
 
-def confusion(runs: Results) -> Floats:
+def sum_confusions(runs: Results) -> Floats:
     """Frames [true class, answer] at the end, over all runs; no answer counts nowhere."""
     counts = np.zeros((len(runs[0].classes),) * 2)
     for run in runs:
@@ -74,7 +74,7 @@ def confusion(runs: Results) -> Floats:
     return counts
 
 
-def figure(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
+def draw_confusion(found: Sorted, bench: Bench, folder: Path) -> ReportFigure | None:
     """The confusion of the best learner in the hardest ordering, as shares of each class."""
     cells = found.main(bench)
     best = next(iter(competitors(found, bench)), None)
@@ -84,7 +84,7 @@ def figure(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
     runs = [r for r in cells[best][order] if _complete(r)]
     if not runs or len(runs[0].classes) > MOST:
         return None
-    counts = confusion(runs)
+    counts = sum_confusions(runs)
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     size = max(4.0, 0.22 * len(shares) + 1.6)
     drawing, (axis,) = style.panels(1, size, width=size)
@@ -97,7 +97,7 @@ def figure(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
     axis.grid(visible=False)
     name = style.save(drawing, folder, f"confusion-{bench.slug}")
     note = f"Share of each class' test frames at the end of the stream; {best}, {order}."
-    return Picture(name, f"What is taken for what: {bench.title}", note)
+    return ReportFigure(name, f"What is taken for what: {bench.title}", note)
 
 
 def _complete(result: Result) -> bool:

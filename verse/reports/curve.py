@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:
 ENDINGS = (".png", ".svg", ".pdf")
 
 
-def check(path: Path) -> None:
+def check_figure_path(path: Path) -> None:
     """Refuse a name that is no figure, before hours of work end in it."""
     if path.suffix.lower() not in ENDINGS:
         raise BadSetting(f"{path}: a figure ends in one of {', '.join(ENDINGS)}")
@@ -24,7 +24,7 @@ def check(path: Path) -> None:
 
 def plot(path: Path, results: Mapping[str, Result], title: str = "") -> None:
     """Accuracy over the stream, one line per run; Offline dashed where it is known."""
-    check(path)
+    check_figure_path(path)
     figure = Figure(figsize=(7, 4.2), dpi=150, layout="constrained")
     axes = figure.add_subplot()
     for name, result in results.items():

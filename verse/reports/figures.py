@@ -32,7 +32,7 @@ SHOWN = 6  # rivals drawn in colour among the curves
 LEGEND_ENTRY = 1.35  # inches that a name in a legend takes
 
 
-class Picture(NamedTuple):
+class ReportFigure(NamedTuple):
     """A figure's name (of its .png and .svg) and what it shows."""
 
     name: str
@@ -40,7 +40,7 @@ class Picture(NamedTuple):
     note: str
 
 
-def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
+def curves(found: Sorted, bench: Bench, folder: Path) -> ReportFigure:
     """α_t of every learner, one panel per ordering."""
     # VERSE with α = 0 would hide VERSE: where it differs the tables say
     cells = {n: by for n, by in found.main(bench).items() if n != "verse-no-virtual"}
@@ -91,7 +91,7 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> Picture:
     )
     if "verse-no-virtual" in found.main(bench):
         note += " VERSE without the virtual step is not drawn: it would cover VERSE."
-    return Picture(style.save(figure, folder, f"alpha-{bench.slug}"),
+    return ReportFigure(style.save(figure, folder, f"alpha-{bench.slug}"),
                    f"Accuracy over the stream: {bench.title}", note)  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def _steps(runs: Results, by_class: bool) -> list[float]:
     return [len(e.classes) if by_class else e.after / frames for e in events]
 
 
-def bars(found: Sorted, bench: Bench, folder: Path) -> Picture:
+def bars(found: Sorted, bench: Bench, folder: Path) -> ReportFigure:
     """μ_all of every learner with its interval, one panel per ordering, the best on top."""
     cells = found.main(bench)
     orders = orders_of(cells)
@@ -124,7 +124,7 @@ def bars(found: Sorted, bench: Bench, folder: Path) -> Picture:
         "numbers of seeds: the tables compare on common ones. "
         f"{MARK}: fine-tunes before it answers (hatched)."
     )
-    return Picture(style.save(figure, folder, f"mu-{bench.slug}"),
+    return ReportFigure(style.save(figure, folder, f"mu-{bench.slug}"),
                    f"Mean accuracy μ_all: {bench.title}", note)  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def _bars(axis: Axes, names: Sequence[str], there: dict[str, Estimate]) -> None:
     axis.set_ylim(-0.6, len(names) - 0.4)
 
 
-def intervals(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
+def intervals(found: Sorted, bench: Bench, folder: Path) -> ReportFigure | None:
     """Ω_all of every learner with its interval, one panel per ordering."""
     cells = found.main(bench)
     orders = [o for o in orders_of(cells)
@@ -173,7 +173,7 @@ def intervals(found: Sorted, bench: Bench, folder: Path) -> Picture | None:
         "Mean and 95 % interval over seeds and test videos; the dashed line is Offline. Ordered by "
         f"mean accuracy over all orderings. {MARK}: fine-tunes before it answers (hollow)."
     )
-    return Picture(style.save(figure, folder, f"omega-{bench.slug}"),
+    return ReportFigure(style.save(figure, folder, f"omega-{bench.slug}"),
                    f"Ω_all with intervals: {bench.title}", note)  # fmt: skip
 
 

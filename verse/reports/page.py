@@ -13,7 +13,7 @@ from PIL import Image
 
 from verse.paths import write_atomic
 from verse.reports import style
-from verse.reports.figures import Picture
+from verse.reports.figures import ReportFigure
 from verse.reports.tables import Table
 from verse.types import MissingExtra
 
@@ -29,7 +29,7 @@ class Section:
 
     title: str
     text: str = ""
-    parts: list[Table | Picture] = field(default_factory=list)
+    parts: list[Table | ReportFigure] = field(default_factory=list)
     folded: list[Table] = field(default_factory=list)  # at the end, for whoever asks
     fold: str = ""
 
@@ -38,7 +38,7 @@ class Section:
         """For links."""
         return "".join(c if c.isalnum() else "-" for c in self.title.lower())
 
-    def add(self, *parts: Table | Picture | None) -> None:
+    def add(self, *parts: Table | ReportFigure | None) -> None:
         """Those that there are."""
         self.parts += [part for part in parts if part is not None]
 
@@ -48,7 +48,7 @@ class Section:
         return [part for part in self.parts if isinstance(part, Table)] + self.folded
 
 
-def write(title: str, sections: list[Section], facts: dict[str, Any], out: Path) -> None:
+def write_page(title: str, sections: list[Section], facts: dict[str, Any], out: Path) -> None:
     """Tables as CSV and LaTeX, one page as Markdown and as HTML, and the facts as JSON.
 
     Figures are in ``out / "figures"`` already. Files of an earlier report that this one does not
@@ -61,7 +61,7 @@ def write(title: str, sections: list[Section], facts: dict[str, Any], out: Path)
                 files.append(f"tables/{table.name}.{ending}")
                 _write(out / files[-1], text)
         files += [f"figures/{part.name}.{ending}" for part in section.parts
-                  if isinstance(part, Picture) for ending in ("png", "svg")]  # fmt: skip
+                  if isinstance(part, ReportFigure) for ending in ("png", "svg")]  # fmt: skip
     for name in set(_earlier(out / "report.json")) - set(files):
         (out / name).unlink(missing_ok=True)
     _write(out / "index.md", markdown(title, sections, facts))
@@ -90,7 +90,7 @@ def _html(title: str, sections: list[Section], facts: dict[str, Any], folder: Pa
     )
     environment.tests["table"] = lambda part: isinstance(part, Table)
 
-    def inside(picture: Picture) -> dict[str, Any]:
+    def inside(picture: ReportFigure) -> dict[str, Any]:
         packed = io.BytesIO()
         with Image.open(folder / f"{picture.name}.png") as image:
             image.convert("RGB").save(packed, "WEBP", lossless=True, method=4)
@@ -99,7 +99,7 @@ def _html(title: str, sections: list[Section], facts: dict[str, Any], folder: Pa
         return {"data": f"data:image/webp;base64,{data}", "width": width}
 
     page = environment.get_template("page.html")
-    pictures = {part.name for s in sections for part in s.parts if isinstance(part, Picture)}
+    pictures = {part.name for s in sections for part in s.parts if isinstance(part, ReportFigure)}
     return page.render(
         title=title, sections=sections, facts=facts, inside=inside, pictures=pictures
     )
@@ -139,7 +139,7 @@ def _format_table(table: Table) -> str:
     return f"### {table.title}\n\n{table.markdown()}\n{note}"
 
 
-def _format_picture(picture: Picture) -> str:
+def _format_picture(picture: ReportFigure) -> str:
     return (f"![{picture.title}](figures/{picture.name}.png)\n\n"
             f"*{picture.title}. {picture.note}*\n")  # fmt: skip
 

@@ -10,14 +10,14 @@ from verse.experiments.result import Result
 from verse.experiments.store import Store
 from verse.reports import classes, cost, figures, offline, scores, style, tuning
 from verse.reports.cells import Bench, Sorted, orders_of
-from verse.reports.page import Section, write
+from verse.reports.page import Section, write_page
 from verse.reports.scores import Record
 from verse.types import BadState
 
 TITLE = "Streaming learners compared"
 
 
-def read(folder: Path) -> Sorted:
+def read_results(folder: Path) -> Sorted:
     """What a report is made from."""
     return Sorted(results(folder))
 
@@ -63,7 +63,7 @@ def make(found: Sorted, out: Path, title: str = TITLE) -> dict[str, Any]:
             *own(found, listed, out / "figures"),
             *([make_tuning_section(found)] if found.tuning else []),
         ]
-    write(title, sections, known, out)
+    write_page(title, sections, known, out)
     return known
 
 
@@ -93,7 +93,7 @@ def bench_section(
         offline.table(found, bench),
         figures.intervals(found, bench, folder),
         classes.table(found, bench, orders[-1]),
-        classes.figure(found, bench, folder),
+        classes.draw_confusion(found, bench, folder),
         cost.table(found, bench),
     )
     section.folded = [scores.cell_table(found, bench, order, listed) for order in orders]

@@ -133,7 +133,7 @@ def table(found: Sorted, bench: Bench, listed: list[Record]) -> Table:
     best = competitors(found, bench)
     rows = []
     for name in [*best, *(n for n in cells if n not in best)]:
-        row = [Text(format_name(name)), *(figure(by.get((name, order))) for order in orders)]
+        row = [Text(format_name(name)), *(format_score(by.get((name, order))) for order in orders)]
         rows.append([*row, Text(format_range([r["n"] for r in mine if r["learner"] == name]))])
     rows += _extra_rows(cells, orders, mine)
     conditions = found.conditions(bench)
@@ -195,7 +195,7 @@ def cell_table(found: Sorted, bench: Bench, order: str, listed: list[Record]) ->
         ratios = [_interval(r, ""), _interval(r, "paper_")] if omegas else []
         size = f"{r['memory_bytes'] / 1e6:.2f}" if r["memory_bytes"] else "–"
         cells = [f"{r['final']:.3f}", *ratios, str(r["n"]), f"{r['ms_per_sample']:.1f}", size]
-        rows.append([Text(format_name(name)), figure(r), *map(Text, cells)])
+        rows.append([Text(format_name(name)), format_score(r), *map(Text, cells)])
     head = ["learner", "μ_all", "at the end", *(["Ω_all", "paper's Ω"] if omegas else []),
             "seeds", "ms a sample", "memory, MB"]  # fmt: skip
     ceiling = next((r["ceiling"] for r in there.values() if r["ceiling"] is not None), None)
@@ -211,7 +211,7 @@ def cell_table(found: Sorted, bench: Bench, order: str, listed: list[Record]) ->
                  list(there.values()))  # fmt: skip
 
 
-def figure(record: Record | None) -> Text:
+def format_score(record: Record | None) -> Text:
     """μ_all and its interval, with the sign of its place."""
     if record is None:
         return Text("–")

@@ -9,7 +9,7 @@ from typing import Any
 
 from verse.experiments.result import Result
 from verse.experiments.run import Run
-from verse.reports.cells import Bench, Key, Results, Sorted, words
+from verse.reports.cells import Bench, CellKey, Results, Sorted, format_settings
 from verse.reports.tables import Table, Text
 from verse.types import BadState
 
@@ -27,7 +27,7 @@ class Choice:
     worst: float
 
 
-def choose(runs: Sequence[Run], results: Mapping[str, Result]) -> list[Choice]:
+def choose_settings(runs: Sequence[Run], results: Mapping[str, Result]) -> list[Choice]:
     """For every data set and learner of a recipe; the first of equals wins.
 
     ``results`` are by identity; a trial counts only with all of its seeds.
@@ -85,14 +85,14 @@ def _toml(value: Any) -> str:
     return repr(value)
 
 
-def place(value: Any) -> tuple[int, Any]:
+def sort_key(value: Any) -> tuple[int, Any]:
     """To put values in order: numbers, then words."""
     return (0, value) if isinstance(value, int | float) else (1, str(value))
 
 
-def _least(cell: tuple[Key, Results]) -> list[tuple[int, Any]]:
+def _least(cell: tuple[CellKey, Results]) -> list[tuple[int, Any]]:
     """To put trials in order."""
-    return [place(value) for _, value in sorted(cell[1][0].run.settings.items())]
+    return [sort_key(value) for _, value in sorted(cell[1][0].run.settings.items())]
 
 
 def table(found: Sorted, bench: Bench) -> Table:
@@ -106,7 +106,7 @@ def table(found: Sorted, bench: Bench) -> Table:
     for key, runs in sorted(found.cells.items(), key=_least):
         if key.bench == bench:
             mean = sum(run.mu_all for run in runs) / len(runs)
-            explicit = words(runs[0].run.settings)
+            explicit = format_settings(runs[0].run.settings)
             other = "" if runs[0].run.batchnorm == "frozen" else " batchnorm = train"
             label = f"{key.order}: {explicit or 'defaults'}{other}"
             groups.setdefault(key.learner, []).append(

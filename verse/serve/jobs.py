@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verse.durable import DurableClassifier
-from verse.serve.pictures import Frame, Picture
-from verse.serve.views import Learned, Reply
+from verse.serve.pictures import AnsweredFrame, Picture
+from verse.serve.views import LessonResult, Reply
 from verse.types import Label
 
 
@@ -17,10 +17,10 @@ from verse.types import Label
 class Teach:
     """A picture to learn, or a frame that was asked about."""
 
-    sample: Picture | Frame
+    sample: Picture | AnsweredFrame
     label: Label
     key: str | None
-    answer: Future[Learned] = field(default_factory=Future)
+    answer: Future[LessonResult] = field(default_factory=Future)
 
 
 @dataclass

@@ -20,7 +20,7 @@ FULL = (
 Factory = Callable[[Callable[[], None]], asyncio.Protocol]
 
 
-def bind(host: str, port: int) -> list[socket.socket]:
+def open_sockets(host: str, port: int) -> list[socket.socket]:
     """Sockets that hold the address, so that nothing else is begun if it is not free."""
     bound: list[socket.socket] = []
     try:

@@ -31,7 +31,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Frame:
+class AnsweredFrame:
     """A picture that was asked about: its feature ``z`` is there already."""
 
     z: Tensor
@@ -55,24 +55,24 @@ def thumbnail(small: npt.NDArray[np.uint8]) -> bytes:
     return file.getvalue()
 
 
-class Frames:
+class AnsweredFrames:
     """Frames asked about in the last minute, so that a correction needs no second upload.
 
     The oldest go first when they are too many: in all, or of one address. The event loop's thread
     only.
 
     >>> import torch
-    >>> frames = Frames()
-    >>> frame = Frame(torch.zeros(4), np.zeros((2, 2, 3), np.uint8), b"")
+    >>> frames = AnsweredFrames()
+    >>> frame = AnsweredFrame(torch.zeros(4), np.zeros((2, 2, 3), np.uint8), b"")
     >>> frames.get(frames.add("10.0.0.1", frame)) is frame
     True
     """
 
     def __init__(self, *, total: int = FRAME_BYTES, share: int = FRAME_BYTES_PER_ADDRESS) -> None:
         self._used = Quota(total, share)
-        self._kept: OrderedDict[str, tuple[str, float, Frame]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[str, float, AnsweredFrame]] = OrderedDict()
 
-    def add(self, address: str, frame: Frame) -> str:
+    def add(self, address: str, frame: AnsweredFrame) -> str:
         """Keep a frame; returns its id."""
         name, size = secrets.token_urlsafe(12), frame.size
         self._drop_old()
@@ -84,7 +84,7 @@ class Frames:
         self._kept[name] = (address, time.monotonic() + FRAME_SECONDS, frame)
         return name
 
-    def get(self, name: str) -> Frame:
+    def get(self, name: str) -> AnsweredFrame:
         self._drop_old()
         if name not in self._kept:
             raise NotFound(f"frame {name[:40]!r} is not kept any longer: send the image instead")

@@ -15,10 +15,10 @@ WINDOW = 50  # answers that the prequential accuracy is a mean of
 POINTS = 240  # of the accuracy's history; when there are more, every second one goes
 
 
-class Rate:
+class EventRate:
     """Events per second over the last few seconds.
 
-    >>> rate = Rate()
+    >>> rate = EventRate()
     >>> rate.tick(3)
     >>> rate.per_second() > 0
     True

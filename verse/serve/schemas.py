@@ -26,7 +26,7 @@ class Guess(_Document):
     correct: bool | None = Field(examples=[False])
 
 
-class Learned(_Document):
+class LearnedDocument(_Document):
     """The sample is learned and safe on disk."""
 
     seq: int = Field(description="Its number; undo takes it.", examples=[17])
@@ -43,7 +43,7 @@ class Share(_Document):
     p: float = Field(examples=[0.93])
 
 
-class Answer(_Document):
+class AnswerDocument(_Document):
     """What an image shows."""
 
     label: NoName = Field(description="null: nothing taught fits", examples=["mug"])
@@ -71,7 +71,7 @@ class ClassSummary(_Document):
     thumbnails: list[int] = Field(description="Numbers with a thumbnail.", examples=[[15, 17]])
 
 
-class ClassReport(_Document):
+class ClassReportDocument(_Document):
     """What a class lacks."""
 
     label: Name
@@ -83,7 +83,7 @@ class ClassReport(_Document):
     advice: str = Field(examples=["show it from other sides"])
 
 
-class Confusion(_Document):
+class ConfusionDocument(_Document):
     """A class that is taken for another one."""
 
     label: Name
@@ -91,7 +91,7 @@ class Confusion(_Document):
     share: float = Field(examples=[0.12])
 
 
-class Suspect(_Document):
+class SuspectDocument(_Document):
     """A sample that looks more like another class."""
 
     label: Name
@@ -100,12 +100,12 @@ class Suspect(_Document):
     seq: int | None = Field(description="For undo and its thumbnail.", examples=[17])
 
 
-class Report(_Document):
+class ReportDocument(_Document):
     """Was it taught well? The worst suspects come first."""
 
-    classes: list[ClassReport]
-    confused: list[Confusion]
-    suspects: list[Suspect]
+    classes: list[ClassReportDocument]
+    confused: list[ConfusionDocument]
+    suspects: list[SuspectDocument]
 
 
 class Queue(_Document):

@@ -16,7 +16,7 @@ from verse.serve.access import Access
 from verse.serve.events import Events
 from verse.serve.limits import Limits, Turns
 from verse.serve.metrics import Metrics
-from verse.serve.pictures import Frame, Frames, Picture
+from verse.serve.pictures import AnsweredFrame, AnsweredFrames, Picture
 from verse.serve.session import Session
 from verse.serve.views import Reply
 from verse.serve.workers.decoder import Decoder
@@ -36,7 +36,7 @@ class Service:
     limits: Limits
     events: Events = field(init=False)
     metrics: Metrics = field(init=False)
-    frames: Frames = field(default_factory=Frames)
+    frames: AnsweredFrames = field(default_factory=AnsweredFrames)
 
     def __post_init__(self) -> None:
         self.events = Events(self.limits)
@@ -51,7 +51,7 @@ class Service:
         """An upload, decoded; of each address one fewer at once than there are processes."""
         image = await upload.read()
         async with self._decoding.turn(address(request)):
-            return await result(self.decoder.decode(image, file_name(upload)))
+            return await result(self.decoder.decode(image, name_upload(upload)))
 
     async def answer(self, request: Request, upload: UploadFile) -> tuple[Reply, str]:
         """What an upload shows, and the id of its frame."""
@@ -59,7 +59,7 @@ class Service:
             picture = await self.picture(request, upload)
             answer = await result(self.session.predict(picture))
         kept = picture.encoded if self.session.classifier.keep_images else b""
-        frame = self.frames.add(address(request), Frame(answer.z, picture.small, kept))
+        frame = self.frames.add(address(request), AnsweredFrame(answer.z, picture.small, kept))
         return answer, frame
 
     def status(self) -> schemas.Status:
@@ -96,10 +96,10 @@ def address(request: Request) -> str:
     return str(request.scope.get("verse.address", ""))
 
 
-def file_name(upload: UploadFile) -> str:
+def name_upload(upload: UploadFile) -> str:
     """What messages call an upload.
 
-    >>> file_name(UploadFile(None, filename="C:\\\\photos\\\\mug.heic"))
+    >>> name_upload(UploadFile(None, filename="C:\\\\photos\\\\mug.heic"))
     'mug.heic'
     """
     name = os.path.basename((upload.filename or "").replace("\\", "/"))

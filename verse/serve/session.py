@@ -16,11 +16,11 @@ from verse.durable import DurableClassifier
 from verse.serve.errors import Closing
 from verse.serve.jobs import Ask, Change, Teach
 from verse.serve.labels import escape_label, find_label
-from verse.serve.pictures import Frame, Picture
-from verse.serve.progress import Rate
-from verse.serve.snapshot import Published
+from verse.serve.pictures import AnsweredFrame, Picture
+from verse.serve.progress import EventRate
+from verse.serve.snapshot import PublishedState
 from verse.serve.undo import undo_last, undo_samples
-from verse.serve.views import Learned, Reply, View
+from verse.serve.views import LessonResult, Reply, View
 from verse.serve.workers.predictor import Predictor
 from verse.serve.workers.writer import Writer
 from verse.types import Label, VerseError
@@ -51,7 +51,7 @@ class Session:
         self.closing = False
         self._listeners: list[Listener] = []
         _warm(classifier)
-        published = Published(classifier)
+        published = PublishedState(classifier)
         self._writer = Writer(classifier, published, limit=limit, tell=self._tell)
         self._predictor = Predictor(classifier, published, limit=limit)
 
@@ -88,11 +88,11 @@ class Session:
         return self._writer.view
 
     @property
-    def learning(self) -> Rate:
+    def learning(self) -> EventRate:
         return self._writer.rate
 
     @property
-    def predicting(self) -> Rate:
+    def predicting(self) -> EventRate:
         return self._predictor.rate
 
     def thumbnail(self, seq: int) -> bytes | None:
@@ -102,8 +102,8 @@ class Session:
     # ---- what anybody may ask, from any thread ----------------------------------------------
 
     def learn(
-        self, sample: Picture | Frame, label: Label, key: str | None = None
-    ) -> Future[Learned]:
+        self, sample: Picture | AnsweredFrame, label: Label, key: str | None = None
+    ) -> Future[LessonResult]:
         """Learn a picture, or a frame that was asked about."""
         lesson = Teach(sample, label, key)
         self._enqueue(lesson)

@@ -19,14 +19,14 @@ class _Copy:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class Published:
+class PublishedState:
     """Two copies of the learner: answers come from one while the writer renews the other.
 
     The writer may wait for an answer under way; the reader never waits for the writer.
 
     >>> import tempfile, torch, verse
     >>> classifier = verse.open(tempfile.mkdtemp(), backbone=verse.backbones.identity((3,)))
-    >>> published = Published(classifier)
+    >>> published = PublishedState(classifier)
     >>> classifier.learn_feature(torch.ones(3), "mug")
     1
     >>> published.answer(torch.ones(3)).label is None

@@ -15,7 +15,7 @@ from verse.types import Answer, Label
 
 
 @dataclass(frozen=True)
-class Learned:
+class LessonResult:
     """What became of a taught image."""
 
     seq: int

@@ -29,8 +29,14 @@ from verse.settings.rules import (
     refuse_unknown,
     rule,
 )
-from verse.settings.schema import list_parameters, properties, require, require_settings, schema
-from verse.settings.text import Value, bind
+from verse.settings.schema import (
+    json_schema,
+    list_parameters,
+    properties,
+    require,
+    require_settings,
+)
+from verse.settings.text import Value, parse_settings
 
 __all__ = [
     "about",
@@ -47,8 +53,8 @@ __all__ = [
     "require_settings",
     "properties",
     "list_parameters",
-    "schema",
-    "bind",
+    "json_schema",
+    "parse_settings",
     "Value",
     "Property",
     "JSON_NAMES",

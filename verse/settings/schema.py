@@ -15,12 +15,12 @@ from verse.types import BadSetting
 _OWN = ("type", "anyOf", "default")  # said by every signature itself, never inherited
 
 
-def schema(title: str, make: Callable[..., object]) -> dict[str, Any]:
+def json_schema(title: str, make: Callable[..., object]) -> dict[str, Any]:
     """JSON schema (2020-12) of the keyword-only parameters of ``make``.
 
     >>> def tune(*, lr: float = 0.1, clip: float | None = None) -> None:
     ...     "Follow the gradient."
-    >>> document = schema("tune", tune)
+    >>> document = json_schema("tune", tune)
     >>> document["properties"]["clip"]
     {'type': ['number', 'null'], 'default': None}
     >>> document["description"]

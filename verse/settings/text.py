@@ -14,14 +14,16 @@ _WORDS: dict[str, Value] = {"none": None, "null": None, "true": True, "false": F
 _PYTHON = {word: "None" if kind is NoneType else kind.__name__ for kind, word in JSON_NAMES.items()}
 
 
-def bind(learner: str, given: Mapping[str, Any], known: Mapping[str, Property]) -> dict[str, Value]:
+def parse_settings(
+    learner: str, given: Mapping[str, Any], known: Mapping[str, Property]
+) -> dict[str, Value]:
     """The settings with the types and in the ranges that the schema's properties declare; an
     unknown one is an error.
 
     >>> rates = {"beta": {"type": "number", "exclusiveMinimum": 0}}
-    >>> bind("verse", {"beta": "0.03"}, rates)
+    >>> parse_settings("verse", {"beta": "0.03"}, rates)
     {'beta': 0.03}
-    >>> bind("verse", {"beta": 0}, rates)
+    >>> parse_settings("verse", {"beta": 0}, rates)
     Traceback (most recent call last):
     verse.types.BadSetting: verse: beta must be > 0, not 0.0
     """

@@ -7,13 +7,13 @@ about one camera maker do not.
 
 from __future__ import annotations
 
-from verse.watch.events import Event, Scene
+from verse.watch.events import Scene, SceneEvent
 from verse.watch.frames import Frame, open_frames
 from verse.watch.loop import Watcher
 from verse.watch.sinks import JSONLines, Sink, Webhook
 
 __all__ = [
-    "Event",
+    "SceneEvent",
     "Frame",
     "JSONLines",
     "Scene",

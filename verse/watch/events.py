@@ -42,7 +42,7 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class SceneEvent:
     """One change of the scene.
 
     Parameters
@@ -62,7 +62,8 @@ class Event:
     time
         Wall-clock time, ISO 8601 in UTC.
 
-    >>> Event("appeared", "cup", None, 0.9, 3.5, "door", "2026-01-01T12:00:00Z").document()["event"]
+    >>> event = SceneEvent("appeared", "cup", None, 0.9, 3.5, "door", "2026-01-01T12:00:00Z")
+    >>> event.document()["event"]
     'appeared'
     """
 
@@ -106,7 +107,7 @@ class Scene:
         self._candidate: Sighting | None = None
         self._since = 0.0
 
-    def see(self, seconds: float, sighting: Sighting) -> Event | None:
+    def see(self, seconds: float, sighting: Sighting) -> SceneEvent | None:
         """The event that this frame completes, or None."""
         if sighting.known and sighting.label in self.background:
             sighting = Sighting(None, True, sighting.confidence)
@@ -120,20 +121,20 @@ class Scene:
         before, self.current, self._candidate = self.current, sighting, None
         return self._event(_kind(before, sighting), seconds, sighting, before.label)
 
-    def interrupt(self, seconds: float) -> Event:
+    def interrupt(self, seconds: float) -> SceneEvent:
         """The camera went away: a half-seen change counts no more, the scene stays."""
         self._candidate = None
         return self._event("offline", seconds, self.current, self.current.label)
 
-    def resume(self, seconds: float) -> Event:
+    def resume(self, seconds: float) -> SceneEvent:
         """The camera is back; what it shows now is compared with the scene of before."""
         return self._event("online", seconds, self.current, self.current.label)
 
     def _event(
         self, kind: Kind, seconds: float, sighting: Sighting, previous: Label | None
-    ) -> Event:
+    ) -> SceneEvent:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return Event(
+        return SceneEvent(
             kind,
             sighting.label,
             previous,

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from verse.types import BadImage, BadLabel, Label, Refused
-from verse.watch.events import Event, Scene, Sighting
+from verse.watch.events import Scene, SceneEvent, Sighting
 from verse.watch.frames import Frame
 from verse.watch.sinks import Sink
 
 
-class Answer(Protocol):
+class AnswerLike(Protocol):
     """What a classifier says of an image: see ``verse.StreamClassifier.ask``."""
 
     @property
@@ -47,7 +47,7 @@ class Watcher:
 
     def __init__(
         self,
-        ask: Callable[[Any], Answer],
+        ask: Callable[[Any], AnswerLike],
         scene: Scene,
         sinks: Sequence[Sink],
         *,
@@ -71,7 +71,7 @@ class Watcher:
                     sink.send(event)
         return count
 
-    def see(self, frame: Frame) -> list[Event]:
+    def see(self, frame: Frame) -> list[SceneEvent]:
         """The events that one frame completes."""
         if frame.image is None:
             self._offline = True

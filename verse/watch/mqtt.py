@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from verse import __version__
 from verse.types import BadSetting, MissingExtra
-from verse.watch.events import Event
+from verse.watch.events import SceneEvent
 from verse.watch.sinks import QUEUE, Sink
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class MQTT(Sink):
         self._client.connect_async(address.hostname, port, keepalive=20)
         self._client.loop_start()
 
-    def send(self, event: Event) -> None:
+    def send(self, event: SceneEvent) -> None:
         document = event.document()
         with self._lock:
             self._client.publish(f"{self.base}/event", json.dumps(document), qos=1)
@@ -151,7 +151,7 @@ def read_lesson(payload: bytes) -> str | None:
     return text.strip() or None
 
 
-def scene_word(event: Event) -> str:
+def scene_word(event: SceneEvent) -> str:
     """One word for the present scene: a label, ``unknown``, or ``nothing``."""
     if event.kind == "unknown":
         return "unknown"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from verse.types import BadSetting
-from verse.watch.events import Event
+from verse.watch.events import SceneEvent
 
 QUEUE = 1000  # events that wait for a receiver; beyond it the oldest are dropped
 LONGEST_PAUSE = 30.0
@@ -22,7 +22,7 @@ LONGEST_PAUSE = 30.0
 class Sink:
     """Takes events. ``send`` never waits for a network."""
 
-    def send(self, event: Event) -> None:
+    def send(self, event: SceneEvent) -> None:
         """Deliver an event, or queue it."""
         raise NotImplementedError
 
@@ -49,7 +49,7 @@ class JSONLines(Sink):
         self._own = isinstance(file, Path)
         self._file: TextIO = file.open("a", encoding="utf-8") if isinstance(file, Path) else file
 
-    def send(self, event: Event) -> None:
+    def send(self, event: SceneEvent) -> None:
         self._file.write(json.dumps(event.document(), ensure_ascii=False) + "\n")
         self._file.flush()
 
@@ -79,14 +79,14 @@ class Webhook(Sink):
         if not url.startswith(("http://", "https://")):
             raise BadSetting(f"a webhook is an http:// or https:// address, not {url!r}")
         self.url, self.timeout, self._tell = url, timeout, tell
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[SceneEvent] = deque()
         self._changed = threading.Condition()
         self._deadline: float | None = None
         self._failing = False
         self._worker = threading.Thread(target=self._deliver, name="webhook", daemon=True)
         self._worker.start()
 
-    def send(self, event: Event) -> None:
+    def send(self, event: SceneEvent) -> None:
         with self._changed:
             self._waiting.append(event)
             if len(self._waiting) > QUEUE:
@@ -130,7 +130,7 @@ class Webhook(Sink):
                 if self._waiting and self._waiting[0] is event:
                     self._waiting.popleft()
 
-    def _post(self, event: Event) -> None:
+    def _post(self, event: SceneEvent) -> None:
         body = json.dumps(event.document()).encode()
         request = urllib.request.Request(
             self.url, body, {"Content-Type": "application/json"}, method="POST"

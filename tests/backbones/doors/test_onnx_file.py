@@ -106,7 +106,11 @@ def test_without_a_single_pytorch_weight(network: Network, monkeypatch: pytest.M
         pytest.fail("read PyTorch weights")
 
     file = network()
-    for place in ("torch.load", "safetensors.torch.load_file", "verse.backbones.weights.read"):
+    for place in (
+        "torch.load",
+        "safetensors.torch.load_file",
+        "verse.backbones.weights.read_weights",
+    ):
         monkeypatch.setattr(place, refuse)
     from verse.classifier import StreamClassifier
 

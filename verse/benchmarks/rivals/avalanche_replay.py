@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """The paper's F: ResNet-18's last block, pooling and the classifier."""
 
     def __init__(self, c: int, classes: int) -> None:
@@ -60,7 +60,7 @@ def main() -> None:
     assert isinstance(dataset, AvalancheDataset)
     stream = benchmark_from_datasets(train=[dataset]).train_stream
     online = list(split_online_stream(stream, experience_size=1, access_task_boundaries=False))
-    model = nn.Linear(shape[0], classes) if len(shape) == 1 else Block(shape[0], classes)
+    model = nn.Linear(shape[0], classes) if len(shape) == 1 else ResidualBlock(shape[0], classes)
     buffer = ReservoirSamplingBuffer(max_size=settings["capacity"])
     strategy = SupervisedTemplate(
         model=model,

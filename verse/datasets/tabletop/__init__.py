@@ -30,7 +30,7 @@ from verse.datasets.base import Dataset, DataWarning, Frames, Source
 from verse.datasets.tabletop.objects import CATEGORIES
 from verse.datasets.tabletop.reel import Reel
 from verse.datasets.tabletop.render import Filmed
-from verse.datasets.tabletop.scene import Video
+from verse.datasets.tabletop.scene import TabletopVideo
 from verse.paths import cache_directory
 from verse.types import BadSetting
 
@@ -168,7 +168,7 @@ class Rendered(Source):
 @lru_cache(maxsize=8)
 def _film(seed: int, size: int, category: str, instance: int, session: int) -> Filmed:
     spacing = 1.2 / size  # below one pixel at any distance the camera takes
-    return Filmed(Video.draw(seed, category, instance, session, spacing), size)
+    return Filmed(TabletopVideo.draw(seed, category, instance, session, spacing), size)
 
 
 def _check(**given: tuple[int, int]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from verse.datasets.tabletop.paint import DARK, METAL, Variety, linear
+from verse.datasets.tabletop.paint import DARK, METAL, Variety, to_linear_rgb
 from verse.datasets.tabletop.surfaces import (
     Cloud,
     blade,
@@ -25,7 +25,7 @@ from verse.datasets.tabletop.surfaces import (
 from verse.datasets.tabletop.vessels import bottle, bowl, can, mug, teapot
 
 ICING = tuple(
-    linear(*hsv)
+    to_linear_rgb(*hsv)
     for hsv in (
         (0.93, 0.5, 1),
         (0.06, 0.75, 0.3),
@@ -59,8 +59,8 @@ def banana(v: Variety, h: float) -> Cloud:
             (length, 0, bend * 1.2),
         ]
     )
-    skin = linear(v.uniform(0.11, 0.2), 0.9, v.uniform(0.75, 1))
-    spots, stem = v.uniform(0.2, 0.95), linear(0.12, 0.7, 0.3)
+    skin = to_linear_rgb(v.uniform(0.11, 0.2), 0.9, v.uniform(0.75, 1))
+    spots, stem = v.uniform(0.2, 0.95), to_linear_rgb(0.12, 0.7, 0.3)
     speckle = v.pattern(skin, stem * 0.7, ("speckle",))
 
     def paint(u: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -95,7 +95,7 @@ def book(v: Variety, h: float) -> Cloud:
 
 def donut(v: Variety, h: float) -> Cloud:
     fat, r = v.uniform(0.17, 0.23), v.uniform(0.3, 0.36)
-    dough, icing = linear(0.085, 0.65, v.uniform(0.6, 0.9)), v.choice(ICING)
+    dough, icing = to_linear_rgb(0.085, 0.65, v.uniform(0.6, 0.9)), v.choice(ICING)
     t = np.linspace(0, 2 * np.pi, 49)
     ring = np.stack([r + fat * np.cos(t - np.pi / 2), fat * 0.85 * (1 + np.sin(t - np.pi / 2))], 1)
     wave, lobes, n = (
@@ -116,14 +116,17 @@ def donut(v: Variety, h: float) -> Cloud:
         spot[2] = fat * 0.85 * (1 + np.sin(b))
         c = v.rng.uniform(0, np.pi)
         half = 0.03 * np.array([np.cos(c), np.sin(c), 0])
-        tint = linear(float(v.rng.random()), 0.8, 1.0)
+        tint = to_linear_rgb(float(v.rng.random()), 0.8, 1.0)
         parts.append(tube([spot - half, spot + half], 0.011, h, solid(tint), across=(0, 0, 1)))
     return join(parts).move(scale=1.05)
 
 
 def hammer(v: Variety, h: float) -> Cloud:
     long, grip, head = v.uniform(0.95, 1.25), v.uniform(0.04, 0.06), v.uniform(0.075, 0.11)
-    wood, steel = v.choice((linear(0.09, 0.6, 0.75), v.colour(), DARK)), METAL * v.uniform(0.35, 1)
+    wood, steel = (
+        v.choice((to_linear_rgb(0.09, 0.6, 0.75), v.colour(), DARK)),
+        METAL * v.uniform(0.35, 1),
+    )
     sleeve = v.pattern(wood, v.colour(), ("plain", "speckle"))
     sleeve_end = v.choice((wood, v.colour(), DARK))
 
@@ -198,7 +201,9 @@ def lamp(v: Variety, h: float) -> Cloud:
 
 def plant(v: Variety, h: float) -> Cloud:
     r, z = v.uniform(0.2, 0.3), v.uniform(0.26, 0.42)
-    clay = v.choice((linear(0.045, 0.7, 0.75), v.colour((0.4, 1)), linear(0.04, 0.75, 0.6)))
+    clay = v.choice(
+        (to_linear_rgb(0.045, 0.7, 0.75), v.colour((0.4, 1)), to_linear_rgb(0.04, 0.75, 0.6))
+    )
     glaze = v.pattern(clay, v.colour(), ("plain", "bands", "plain", "zigzag", "dots"))
     pot = sweep(
         [(0, 0), (r * 0.7, 0), (r, z * 0.8), (r * 1.08, z * 0.8), (r * 1.08, z), (r * 0.97, z)],
@@ -209,9 +214,9 @@ def plant(v: Variety, h: float) -> Cloud:
     soil = sweep(
         [(r * 0.98, z - 0.02), (0, z - 0.01)],
         h,
-        v.pattern(DARK, linear(0.08, 0.5, 0.3), ("speckle",)),
+        v.pattern(DARK, to_linear_rgb(0.08, 0.5, 0.3), ("speckle",)),
     )
-    green = linear(v.uniform(0.22, 0.4), v.uniform(0.5, 0.9), v.uniform(0.35, 0.7))
+    green = to_linear_rgb(v.uniform(0.22, 0.4), v.uniform(0.5, 0.9), v.uniform(0.35, 0.7))
     broad, n = v.uniform(0.045, 0.13), int(v.uniform(9, 20))
     high, droop = v.uniform(0.35, 0.65), v.uniform(-0.25, 0.25)
     vein = v.pattern(green, green * v.uniform(0.4, 1.8), ("plain", "stripes", "bands"))
@@ -244,7 +249,7 @@ CATEGORIES: dict[str, Callable[[Variety, float], Cloud]] = {
 def litter(rng: np.random.Generator, h: float) -> Cloud:
     """Something else that lies about on tables: a block, a cone, a pencil or a card."""
     tint = solid(
-        linear(float(rng.random()), float(rng.uniform(0.2, 0.9)), float(rng.uniform(0.3, 1)))
+        to_linear_rgb(float(rng.random()), float(rng.uniform(0.2, 0.9)), float(rng.uniform(0.3, 1)))
     )
     kind = int(rng.integers(4))
     if kind == 0:
@@ -253,7 +258,7 @@ def litter(rng: np.random.Generator, h: float) -> Cloud:
     if kind == 1:
         return sweep([(0, 0), (rng.uniform(0.12, 0.2), 0), (0, rng.uniform(0.3, 0.6))], h, tint)
     if kind == 2:
-        wood = solid(linear(0.09, 0.5, 0.9))
+        wood = solid(to_linear_rgb(0.09, 0.5, 0.9))
         rod = tube([(-0.4, 0, 0.04), (0.3, 0, 0.04)], 0.04, h, tint)
         return rod + tube([(0.3, 0, 0.04), (0.42, 0, 0.04)], [0.04, 0.002], h, wood)
     w, z = float(rng.uniform(0.2, 0.35)), float(rng.uniform(0.3, 0.5))

@@ -42,14 +42,14 @@ class Variety:
         """Any colour, now and then a grey."""
         hue, drab = self.uniform(0, 1), self.uniform(0, 1)
         sat = 0.08 if drab < 0.2 else 0.5 + 0.5 * drab
-        return linear(hue, sat, self.uniform(*value))
+        return to_linear_rgb(hue, sat, self.uniform(*value))
 
     def pattern(self, base: Array, ink: Array, options: Sequence[str] = PATTERNS) -> Paint:
         style, count = self.choice(options), self.uniform(0, 1)
         return pattern(style, base, ink, count, int(self.rng.integers(1 << 30)) + self.instance)
 
 
-def linear(hue: float, saturation: float, value: float) -> Array:
+def to_linear_rgb(hue: float, saturation: float, value: float) -> Array:
     """HSV as a screen shows it → linear RGB."""
     return np.asarray(colorsys.hsv_to_rgb(hue % 1, saturation, value), np.float32) ** 2.2
 
@@ -131,7 +131,9 @@ def room(rng: np.random.Generator, wall: Array, floor: Array) -> Array:
         w, h = int(rng.integers(5, 34)), int(rng.integers(4, 22))
         x = int(rng.integers(0, 256))
         y = max(8, edge - 10) + int(rng.integers(0, 26))
-        tint = linear(float(rng.random()), float(rng.random()) * 0.8, float(rng.uniform(0.1, 1)))
+        tint = to_linear_rgb(
+            float(rng.random()), float(rng.random()) * 0.8, float(rng.uniform(0.1, 1))
+        )
         image[y : y + h, np.arange(x, x + w) % 256] = tint
     for _ in range(2):  # out of focus
         image = (image + np.roll(image, 1, 1) + np.roll(image, -1, 1)) / 3

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from verse.datasets.tabletop.scene import REACH, Video
-from verse.datasets.tabletop.surfaces import Array, unit
+from verse.datasets.tabletop.scene import REACH, TabletopVideo
+from verse.datasets.tabletop.surfaces import Array, normalize
 
 FOCAL = 2.4  # focal length in half image widths: a field of view of 45°
 FAR = np.iinfo(np.int64).max
@@ -25,7 +25,7 @@ class Filmed:
     (48, 48, 3)
     """
 
-    def __init__(self, video: Video, size: int) -> None:
+    def __init__(self, video: TabletopVideo, size: int) -> None:
         self.video, self.size = video, size
         c, s = video.cloud, video.session
         self.shadow = _Shadow(c.xyz, s.sun)
@@ -95,7 +95,7 @@ class Filmed:
             np.minimum.at(nearest, pixel + step, key)
         hit = np.flatnonzero(nearest != FAR)
         point = front[nearest[hit] & ((1 << BITS) - 1)]
-        half = unit(unit(eye - c.xyz[point]) + self.video.session.sun)
+        half = normalize(normalize(eye - c.xyz[point]) + self.video.session.sun)
         shine = self.sunny[point] * np.maximum((half * c.normal[point]).sum(1), 0) ** 40
         light = np.zeros((wide * wide, 4), np.float32)
         light[hit, :3] = self.rgb[point] + shine[:, None] * self.video.session.light
@@ -119,7 +119,7 @@ class _Shadow:
 
     def __init__(self, xyz: Array, sun: Array) -> None:
         self.sun, self.cell = sun, 0.025
-        across = unit(np.cross(sun, np.array([0, 0, 1], np.float32)))
+        across = normalize(np.cross(sun, np.array([0, 0, 1], np.float32)))
         self.plane = np.stack([across, np.cross(across, sun)], 1)  # [3, 2]
         flat = xyz @ self.plane / self.cell
         self.low = flat.min(0) - 3

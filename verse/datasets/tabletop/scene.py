@@ -8,15 +8,15 @@ from functools import lru_cache
 import numpy as np
 
 from verse.datasets.tabletop.objects import CATEGORIES, litter
-from verse.datasets.tabletop.paint import Variety, board, linear, room
-from verse.datasets.tabletop.surfaces import GOLDEN, Array, Cloud, join, unit
+from verse.datasets.tabletop.paint import Variety, board, room, to_linear_rgb
+from verse.datasets.tabletop.surfaces import GOLDEN, Array, Cloud, join, normalize
 
 REACH = 3.2  # the table texture covers [-REACH, REACH]²
 TABLES = ("wood", "cloth", "plain", "tiles", "marble")
 
 
 @dataclass(frozen=True)
-class Session:
+class FilmingSession:
     """One place and time: shared by all videos filmed there."""
 
     table: Array  # [n, n, 3] albedo
@@ -35,7 +35,7 @@ class Session:
 
     @staticmethod
     @lru_cache(maxsize=16)  # every video of a session asks for it
-    def draw(seed: int, index: int) -> Session:
+    def draw(seed: int, index: int) -> FilmingSession:
         """Session `index`; the main parameters are spread evenly over the sessions."""
         v = Variety([seed, 101], index)
         rng = np.random.default_rng([seed, 102, index])
@@ -48,7 +48,7 @@ class Session:
         power = v.uniform(0.8, 1.35)
         style = TABLES[(index + int(np.random.default_rng([seed, 103]).integers(5))) % 5]
         wood = style == "wood"
-        base = linear(
+        base = to_linear_rgb(
             0.08 if wood else v.uniform(0, 1),
             0.5 if wood else v.uniform(0.05, 0.5),
             v.uniform(0.45, 0.9),
@@ -56,13 +56,13 @@ class Session:
         ink = (
             base * 0.35
             if wood
-            else linear(v.uniform(0, 1), v.uniform(0, 0.5), v.uniform(0.2, 0.95))
+            else to_linear_rgb(v.uniform(0, 1), v.uniform(0, 0.5), v.uniform(0.2, 0.95))
         )
-        wall = linear(v.uniform(0, 1), v.uniform(0.05, 0.4), v.uniform(0.35, 0.9))
-        return Session(
+        wall = to_linear_rgb(v.uniform(0, 1), v.uniform(0.05, 0.4), v.uniform(0.35, 0.9))
+        return FilmingSession(
             table=board(rng, style, base, ink, 320),
             half=(v.uniform(1.3, 2.6), v.uniform(1.3, 2.2)),
-            room=room(rng, wall, linear(v.uniform(0, 1), 0.3, v.uniform(0.15, 0.5))),
+            room=room(rng, wall, to_linear_rgb(v.uniform(0, 1), 0.3, v.uniform(0.15, 0.5))),
             sun=sun.astype(np.float32),
             light=(0.75 * power * tint).astype(np.float32),
             ambient=(v.uniform(0.28, 0.5) * power * (2 - tint)).astype(np.float32),
@@ -77,19 +77,19 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Video:
+class TabletopVideo:
     """One object in one session; frame k depends on k alone, so that a longer video of the same
     seed begins with the shorter one."""
 
-    session: Session
+    session: FilmingSession
     cloud: Cloud
     seed: tuple[int, ...]
 
     @staticmethod
-    def draw(seed: int, category: str, instance: int, session: int, h: float) -> Video:
+    def draw(seed: int, category: str, instance: int, session: int, h: float) -> TabletopVideo:
         names = list(CATEGORIES)
         ids = (seed, names.index(category), instance, session)
-        place, rng = Session.draw(seed, session), np.random.default_rng([*ids, 104])
+        place, rng = FilmingSession.draw(seed, session), np.random.default_rng([*ids, 104])
         thing = CATEGORIES[category](Variety([seed, 105, ids[1]], instance), h)
         spot = rng.uniform(-0.12, 0.12, 2)
         parts = [thing.move(yaw=rng.uniform(0, 2 * np.pi), to=(spot[0], spot[1], 0))]
@@ -101,10 +101,10 @@ class Video:
             )
             there = (far * np.cos(angle), far * np.sin(angle), 0.0)
             parts.append(litter(rng, h).move(yaw=rng.uniform(0, 6), to=there))
-        video = Video(place, join(parts), ids)
+        video = TabletopVideo(place, join(parts), ids)
         if rng.random() > place.crowd:
             return video
-        towards = unit(video.eye(int(rng.integers(2, 14)))[0]) * rng.uniform(0.75, 0.95)
+        towards = normalize(video.eye(int(rng.integers(2, 14)))[0]) * rng.uniform(0.75, 0.95)
         block = litter(rng, h / 1.5).move(scale=1.5, yaw=rng.uniform(0, 6))
         return replace(video, cloud=join([*parts, block.move(to=(towards[0], towards[1], 0))]))
 
@@ -124,6 +124,6 @@ class Video:
     def axes(self, k: int) -> tuple[Array, Array]:
         """Camera position [3] and its (right, up, forward) rows [3, 3] in frame k."""
         eye, aim = self.eye(k)
-        forward = unit(aim - eye)
-        right = unit(np.cross(forward, np.array([0, 0, 1], np.float32)))
+        forward = normalize(aim - eye)
+        right = normalize(np.cross(forward, np.array([0, 0, 1], np.float32)))
         return eye, np.stack([right, np.cross(right, forward), forward]).astype(np.float32)

@@ -52,7 +52,7 @@ class Cloud:
         about_x = np.array([[1, 0, 0], [0, ct, -st], [0, st, ct]])
         about_z = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
         turn = (about_z @ about_x).astype(np.float32)
-        normal = unit(self.normal / factor)
+        normal = normalize(self.normal / factor)
         xyz = (self.xyz * factor) @ turn.T + np.asarray(to, np.float32)
         return Cloud(xyz, normal @ turn.T, self.rgb, self.gloss)
 
@@ -70,7 +70,7 @@ def join(parts: Sequence[Cloud]) -> Cloud:
     )
 
 
-def unit(v: Array) -> Array:
+def normalize(v: Array) -> Array:
     out: Array = v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-9)
     return out
 
@@ -227,4 +227,4 @@ def _cloud(
     xyz: npt.NDArray[np.float64], normal: npt.NDArray[np.float64], rgb: Array, gloss: float
 ) -> Cloud:
     shine = np.full(len(xyz), gloss, np.float32)
-    return Cloud(xyz.astype(np.float32), unit(normal.astype(np.float32)), rgb, shine)
+    return Cloud(xyz.astype(np.float32), normalize(normal.astype(np.float32)), rgb, shine)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from verse.datasets.tabletop.paint import DARK, METAL, Variety, linear
+from verse.datasets.tabletop.paint import DARK, METAL, Variety, to_linear_rgb
 from verse.datasets.tabletop.surfaces import Cloud, curve, join, solid, sweep, tube
 
 
@@ -101,7 +101,13 @@ def mug(v: Variety, h: float) -> Cloud:
         outside,
         gloss=0.7,
     )
-    drink = v.choice((linear(0.07, 0.8, 0.25), linear(0.1, 0.3, 0.85), linear(0.06, 0.9, 0.15)))
+    drink = v.choice(
+        (
+            to_linear_rgb(0.07, 0.8, 0.25),
+            to_linear_rgb(0.1, 0.3, 0.85),
+            to_linear_rgb(0.06, 0.9, 0.15),
+        )
+    )
     level = z * v.uniform(0.6, 0.88)
     hollow = sweep([(r - 0.035, z), (r - 0.04, level)], h, solid(v.colour((0.6, 1))), gloss=0.6)
     surface = sweep([(r - 0.03, level), (0, level)], h, solid(drink), gloss=0.8)

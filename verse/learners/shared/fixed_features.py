@@ -15,7 +15,7 @@ from verse.types import BadSetting
 
 CHOICES = ("embedding", "input", "grid")
 WHERE = 0.5  # how much "where" counts beside "what" in a grid
-Features = Annotated[str, about("what of a sample it looks at", one_of=CHOICES)]
+FeatureChoice = Annotated[str, about("what of a sample it looks at", one_of=CHOICES)]
 
 
 class FixedFeatures:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from torch import nn
 
-from verse.backbones.outputs import Cosine, UnitLength, linear
+from verse.backbones.outputs import Cosine, UnitLength, make_linear
 from verse.kernels.randomness import Random
 from verse.settings import about
 
@@ -24,7 +24,7 @@ def rectified_features(d: int, M: int, *, seed: int) -> nn.Sequential:
     torch.Size([3, 4])
     """
     weight = Random(seed, PURPOSE).normal_tensor((M, d)) * math.sqrt(2 / M)
-    layers = nn.Sequential(UnitLength(), linear(weight, weight.new_zeros(M)), nn.ReLU())
+    layers = nn.Sequential(UnitLength(), make_linear(weight, weight.new_zeros(M)), nn.ReLU())
     return layers.requires_grad_(False)
 
 
@@ -42,5 +42,5 @@ def fourier_features(d: int, M: int, gamma: float, *, seed: int) -> nn.Sequentia
     random = Random(seed, PURPOSE)
     weight = random.normal_tensor((M, d)) * math.sqrt(2 * gamma)
     bias = random.uniform_tensor((M,), 0, 2 * math.pi)
-    layers = nn.Sequential(UnitLength(), linear(weight, bias), Cosine(math.sqrt(2 / M)))
+    layers = nn.Sequential(UnitLength(), make_linear(weight, bias), Cosine(math.sqrt(2 / M)))
     return layers.requires_grad_(False)

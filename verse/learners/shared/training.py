@@ -33,7 +33,7 @@ MaxEpochs = Annotated[int, about("epochs, at most", least=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class TrainingRecipe:
     """How to train: plain SGD until the training loss is flat, never looking at test data."""
 
     lr: Rate = 0.01
@@ -45,7 +45,7 @@ class Recipe:
     clip: Clip = 1.0
 
     def __post_init__(self) -> None:
-        require_settings(Recipe, asdict(self))
+        require_settings(TrainingRecipe, asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def train_offline(
     y: Any,
     *,
     seed: int,
-    recipe: Recipe | None = None,
+    recipe: TrainingRecipe | None = None,
     progress: Progress | None = None,
 ) -> tuple[Net, Log]:
     """F from its start weights, trained on features Z [n, \\*z_shape] with labels y [n].
@@ -74,7 +74,7 @@ def train_offline(
     >>> from verse.network.plastic import Head
     >>> F = Plastic(torch.nn.Identity(), Head(2), z_shape=(2,))
     >>> net, log = train_offline(F, torch.eye(2).repeat(8, 1), [3, 7] * 8, seed=0)
-    >>> log.classes, answers(net, log, torch.eye(2)).tolist()
+    >>> log.classes, predict_labels(net, log, torch.eye(2)).tolist()
     ((3, 7), [3, 7])
     """
     labels = np.asarray(y)
@@ -86,11 +86,11 @@ def train_offline(
         return F.stored(torch.as_tensor(Z[index]))
 
     net, losses, flat = train_on(F, rows, np.asarray(outputs, np.int64), len(classes), seed,
-                               recipe or Recipe(), progress)  # fmt: skip
+                               recipe or TrainingRecipe(), progress)  # fmt: skip
     return net, Log(tuple(int(c) for c in classes), losses, flat)
 
 
-def answers(net: Net, log: Log, Z: Any, *, batch: int = 256) -> Ints:
+def predict_labels(net: Net, log: Log, Z: Any, *, batch: int = 256) -> Ints:
     """The label of every feature in Z."""
     found = [
         net.scores(
@@ -111,7 +111,7 @@ def train_on(
     outputs: Ints,
     classes: int,
     seed: int,
-    recipe: Recipe,
+    recipe: TrainingRecipe,
     progress: Progress | None,
 ) -> tuple[Net, tuple[float, ...], bool]:
     """SGD with momentum from the start weights; ``rows`` reads samples in ascending order."""

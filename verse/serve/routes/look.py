@@ -49,7 +49,7 @@ def router(service: Service) -> APIRouter:
             raise HTTPException(404, f"sample {seq} has no thumbnail")
         return Response(jpeg, media_type="image/jpeg", headers={"Cache-Control": "private"})
 
-    @routes.get("/report", response_model=schemas.Report, responses=problems(422))
+    @routes.get("/report", response_model=schemas.ReportDocument, responses=problems(422))
     async def report() -> dict[str, Any]:
         """Was it taught well: what each class lacks, confused pairs, samples that contradict."""
         return await result(session.report())

@@ -9,7 +9,7 @@ from fastapi import APIRouter, File, Form, Header, HTTPException, Request, Uploa
 
 from verse.serve import schemas
 from verse.serve.labels import clean_label
-from verse.serve.pictures import Frame, Picture
+from verse.serve.pictures import AnsweredFrame, Picture
 from verse.serve.problems import problems
 from verse.serve.service import Service, result
 
@@ -22,7 +22,7 @@ def router(service: Service) -> APIRouter:
 
     @routes.post(
         "/learn",
-        response_model=schemas.Learned,
+        response_model=schemas.LearnedDocument,
         responses=problems(404, 409, 422, 507),
         summary="Teach one image",
     )
@@ -51,7 +51,7 @@ def router(service: Service) -> APIRouter:
     ) -> dict[str, Any]:
         """Learn an image. When this answers 200, the sample is learned and safe on disk."""
         clean = clean_label(label)
-        sample: Picture | Frame
+        sample: Picture | AnsweredFrame
         if image is not None and frame is None:
             sample = await service.picture(request, image)
         elif frame is not None and image is None:
@@ -63,7 +63,7 @@ def router(service: Service) -> APIRouter:
 
     @routes.post(
         "/predict",
-        response_model=schemas.Answer,
+        response_model=schemas.AnswerDocument,
         responses=problems(422),
         summary="Ask what an image shows",
     )

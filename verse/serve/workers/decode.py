@@ -36,11 +36,11 @@ MEMORY = 2**30  # bytes of address space, beside sixteen for each pixel
 
 
 @dataclass(frozen=True)
-class Task:
+class DecodeTask:
     """What to do with every image: refuse what has more than ``max_pixels``, cut the ``square``
     (None: keep all of it).
 
-    >>> Task.read(Task(100, Square(8)).text()) == Task(100, Square(8))
+    >>> Task.read(DecodeTask(100, Square(8)).text()) == DecodeTask(100, Square(8))
     True
     """
 
@@ -51,7 +51,7 @@ class Task:
         return json.dumps(asdict(self))
 
     @classmethod
-    def read(cls, text: str) -> Task:
+    def read(cls, text: str) -> DecodeTask:
         found = json.loads(text)
         return cls(found["max_pixels"], Square(**found["square"]) if found["square"] else None)
 
@@ -71,10 +71,10 @@ class Task:
         return self.square.cut(pixels) if self.square else pixels, small
 
 
-def parts(task: Task, image: bytes, name: str) -> Iterator[bytes | memoryview]:
+def parts(task: DecodeTask, image: bytes, name: str) -> Iterator[bytes | memoryview]:
     """What goes back: the pixels and a small copy of them; or why there are none.
 
-    >>> list(parts(Task(100), b"", "mug.jpg"))[1]
+    >>> list(parts(DecodeTask(100), b"", "mug.jpg"))[1]
     b'mug.jpg is empty'
     """
     try:
@@ -89,7 +89,7 @@ def parts(task: Task, image: bytes, name: str) -> Iterator[bytes | memoryview]:
     yield small.tobytes()
 
 
-def work(task: Task, requests: BinaryIO, answers: BinaryIO) -> None:
+def answer_requests(task: DecodeTask, requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer until there are no more requests."""
     while len(header := requests.read(REQUEST.size)) == REQUEST.size:
         length, named = REQUEST.unpack(header)
@@ -113,10 +113,10 @@ def main() -> None:
     logging.disable()
     warnings.simplefilter("ignore")
     Image.init()
-    task = Task.read(sys.argv[1])
+    task = DecodeTask.read(sys.argv[1])
     limit_resources(task.max_pixels)
     with os.fdopen(0, "rb") as requests, os.fdopen(1, "wb") as answers:
-        work(task, requests, answers)
+        answer_requests(task, requests, answers)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ PIPE_BYTES = 2**20  # fewer changes between the two processes
 class DecoderProcess:
     """One process that decodes one picture after the other."""
 
-    def __init__(self, task: decode.Task) -> None:
+    def __init__(self, task: decode.DecodeTask) -> None:
         paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             [sys.executable, "-m", decode.__name__, task.text()],
@@ -140,7 +140,7 @@ class Decoder:
         self.workers = workers or max(2, min(4, os.cpu_count() or 2))
         self.seconds = seconds
         self._preprocess = preprocess if square is None else None
-        self._task = decode.Task(max_pixels, square)
+        self._task = decode.DecodeTask(max_pixels, square)
         self._idle: queue.SimpleQueue[DecoderProcess] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(self.workers, "verse-decode")
         self._closed = False

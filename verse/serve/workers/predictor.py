@@ -5,8 +5,8 @@ from __future__ import annotations
 from verse.durable import DurableClassifier
 from verse.images import shows_nothing
 from verse.serve.jobs import Ask
-from verse.serve.progress import Rate
-from verse.serve.snapshot import Published
+from verse.serve.progress import EventRate
+from verse.serve.snapshot import PublishedState
 from verse.serve.views import Reply
 from verse.serve.workers.worker import Worker
 
@@ -14,8 +14,10 @@ from verse.serve.workers.worker import Worker
 class Predictor:
     """Answers one question after the other."""
 
-    def __init__(self, classifier: DurableClassifier, published: Published, *, limit: int) -> None:
-        self.rate = Rate()
+    def __init__(
+        self, classifier: DurableClassifier, published: PublishedState, *, limit: int
+    ) -> None:
+        self.rate = EventRate()
         self.worker = Worker[Ask]("predict", self._answer, limit=limit)
         self._G, self._published = classifier.backbone.G, published
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from verse.durable import THUMBNAILS, DurableClassifier, Lesson, Outcome
 from verse.serve.jobs import Change, Teach
-from verse.serve.pictures import Frame, thumbnail
+from verse.serve.pictures import AnsweredFrame, thumbnail
 from verse.serve.process_memory import MemoryTrimmer
-from verse.serve.progress import Prequential, Rate
-from verse.serve.snapshot import Published
-from verse.serve.views import Learned, View
+from verse.serve.progress import EventRate, Prequential
+from verse.serve.snapshot import PublishedState
+from verse.serve.views import LessonResult, View
 from verse.serve.workers.worker import Worker
 
 GROUP = 16  # lessons that share one disk flush
@@ -31,12 +31,12 @@ class Writer:
     def __init__(
         self,
         classifier: DurableClassifier,
-        published: Published,
+        published: PublishedState,
         *,
         limit: int,
         tell: Callable[[str, dict[str, Any]], None],
     ) -> None:
-        self.rate = Rate()
+        self.rate = EventRate()
         self.worker = Worker[Teach | Change](
             "learn", self._work, limit=limit, go_together=_is_lesson, most=GROUP
         )
@@ -103,7 +103,7 @@ class Writer:
 
     def _lesson(self, job: Teach) -> Lesson:
         sample = job.sample
-        if isinstance(sample, Frame):
+        if isinstance(sample, AnsweredFrame):
             z, content = sample.z, None
         else:
             z = self._classifier.backbone.G.run(sample.inputs[None])[0]
@@ -113,7 +113,7 @@ class Writer:
             kept["image"] = sample.encoded
         return Lesson(z, job.label, job.key, kept, content)
 
-    def _report(self, job: Teach, outcome: Outcome, lesson: Lesson) -> Learned:
+    def _report(self, job: Teach, outcome: Outcome, lesson: Lesson) -> LessonResult:
         """Count an outcome, and say what became of it."""
         guess = outcome.guess.label if outcome.guess is not None else None
         correct = None if guess is None else guess == job.label
@@ -124,7 +124,7 @@ class Writer:
             if correct is not None:
                 self._prequential.add(self._samples, correct, outcome.seq)
         classes = len(self._classifier.classes)
-        return Learned(outcome.seq, job.label, self._samples, classes, guess, correct)
+        return LessonResult(outcome.seq, job.label, self._samples, classes, guess, correct)
 
     def _keep(self, seq: int, lesson: Lesson) -> None:
         assert lesson.images is not None
