@@ -26,8 +26,9 @@ def join_models(
     The last one may have several: they keep their order and get the names ``output_name``.
 
     >>> from torch import nn, zeros
-    >>> from verse.backbones.onnx_graph import convert
-    >>> parts = [convert(nn.Sequential(layer), zeros(1, 3)) for layer in (nn.ReLU(), nn.ReLU6())]
+    >>> from verse.backbones.onnx_graph import convert_module
+    >>> layers = (nn.ReLU(), nn.ReLU6())
+    >>> parts = [convert_module(nn.Sequential(layer), zeros(1, 3)) for layer in layers]
     >>> len(join_models(parts)) > 100
     True
     """

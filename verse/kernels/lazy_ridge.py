@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from verse.stateful import PerClass
+from verse.kernels.class_sums import ClassSums
 
 PENDING = 128  # samples that wait until one product adds them all
 
 
-class LazyRidge(PerClass):
+class LazyRidge(ClassSums):
     """W = Q (G + λ I)⁻¹ with G = Σ x xᵀ and the row Q_k the sum of all x of class k.
 
     Unlike ``RunningRidge`` a sample costs little (one row is kept, and every ``PENDING`` of them
@@ -36,11 +36,10 @@ class LazyRidge(PerClass):
     """
 
     def __init__(self, d: int, ridge: float, device: torch.device) -> None:
-        self.ridge = ridge
+        super().__init__(d, ridge, device)
         self.gram = torch.zeros(d, d, device=device)  # G without the pending samples
         self.rows = torch.zeros(PENDING, d, device=device)
         self.pending = 0
-        self.sums = torch.zeros(0, d, device=device)  # Q
         self._weights: Tensor | None = None
 
     @property
@@ -75,16 +74,11 @@ class LazyRidge(PerClass):
 
     def add_class(self, classes: int, row: Tensor) -> None:
         self._weights = None
-        self.sums = torch.cat((self.sums, self.sums.new_zeros(1, self.sums.shape[1])))
+        super().add_class(classes, row)
 
     def drop_class(self, output: int, into: int | None, classes: int) -> int:
         self._weights = None
-        if into is not None:
-            self.sums[into] += self.sums[output]
-        others = torch.arange(len(self.sums), device=self.sums.device) != output
-        self.sums = self.sums[others]
-        self._sum_up()  # no single sample of a class that leaves stays behind
-        return 0
+        return super().drop_class(output, into, classes)
 
     def mark(self) -> Any:
         return self.sums

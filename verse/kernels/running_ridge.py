@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from verse.kernels.class_sums import ClassSums
 from verse.kernels.running_inverse import MOST, RunningInverse
-from verse.stateful import PerClass
 
 LEAST = 1e-6  # of Σ |x|²: what single precision can still tell from nothing
 
 
-class RunningRidge(PerClass):
+class RunningRidge(ClassSums):
     """W = Q A⁻¹ with A = Σ x xᵀ + λ I and the row Q_k the sum of all x of class k.
 
     A sample costs O(d²): with g and the scale s = 1 / √(1 + xᵀA⁻¹x) of ``RunningInverse``::
@@ -43,10 +43,9 @@ class RunningRidge(PerClass):
     """
 
     def __init__(self, d: int, ridge: float, device: torch.device) -> None:
-        self.ridge = ridge
+        super().__init__(d, ridge, device)
         self.inverse = RunningInverse(d, device)
         self.inverse.set_ridge(ridge)
-        self.sums = torch.zeros(0, d, device=device)  # Q
         self.weights = torch.zeros(0, d, device=device)  # W
         self.size = 0.0  # Σ |x|²
 
@@ -63,23 +62,15 @@ class RunningRidge(PerClass):
         self.sums[y] += x
         self.size += float(torch.dot(x, x))
         if self.inverse.full:
-            self._solve()
+            self._sum_up()
 
-    def _solve(self) -> None:
+    def _sum_up(self) -> None:
         self.inverse.sum_up(max(self.ridge, LEAST * self.size), MOST)
         self.weights = self.inverse.solve(self.sums)
 
     def add_class(self, classes: int, row: Tensor) -> None:
-        self.sums = torch.cat((self.sums, self.sums.new_zeros(1, self.sums.shape[1])))
+        super().add_class(classes, row)
         self.weights = torch.cat((self.weights, self.weights.new_zeros(1, self.sums.shape[1])))
-
-    def drop_class(self, output: int, into: int | None, classes: int) -> int:
-        if into is not None:
-            self.sums[into] += self.sums[output]
-        others = torch.arange(len(self.sums), device=self.sums.device) != output
-        self.sums = self.sums[others]
-        self._solve()  # no single sample of a class that leaves stays behind
-        return 0
 
     def mark(self) -> Any:
         return self.sums, self.weights

@@ -40,7 +40,8 @@ class JSONLines(Sink):
 
     >>> import io
     >>> file = io.StringIO()
-    >>> JSONLines(file).send(Event("gone", None, "cup", 0.9, 3.5, "door", "2026-01-01T12:00:00Z"))
+    >>> event = SceneEvent("gone", None, "cup", 0.9, 3.5, "door", "2026-01-01T12:00:00Z")
+    >>> JSONLines(file).send(event)
     >>> json.loads(file.getvalue())["previous"]
     'cup'
     """

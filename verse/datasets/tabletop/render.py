@@ -20,7 +20,7 @@ BITS = 24  # low bits of a depth key hold the point's index
 class Filmed:
     """A video with its light baked in.
 
-    >>> film = Filmed(Video.draw(0, "mug", 0, 0, 0.03), 48)
+    >>> film = Filmed(TabletopVideo.draw(0, "mug", 0, 0, 0.03), 48)
     >>> film.frame(0).shape
     (48, 48, 3)
     """

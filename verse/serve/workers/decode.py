@@ -40,7 +40,7 @@ class DecodeTask:
     """What to do with every image: refuse what has more than ``max_pixels``, cut the ``square``
     (None: keep all of it).
 
-    >>> Task.read(DecodeTask(100, Square(8)).text()) == DecodeTask(100, Square(8))
+    >>> DecodeTask.read(DecodeTask(100, Square(8)).text()) == DecodeTask(100, Square(8))
     True
     """
 
