@@ -86,7 +86,9 @@ def _whole(backbone: Backbone, tail: nn.Module, metadata: Mapping[str, str]) -> 
     if isinstance(G, FrozenNetwork):
         try:
             module = nn.Sequential(G.network, tail)
-            return convert_module(module, torch.tensor(G.example), metadata=metadata, output=OUTPUTS)
+            return convert_module(
+                module, torch.tensor(G.example), metadata=metadata, output=OUTPUTS
+            )
         except Unconvertible:
             if G.model is None:
                 raise
