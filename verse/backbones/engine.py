@@ -66,7 +66,7 @@ class OnnxEngine:
     """ONNX Runtime on the CPU. Its idle threads sleep instead of spinning: spinning takes the
     cores from the learning step that follows (measured: twice the time of G + step).
 
-    >>> model = convert(nn.Flatten(), torch.zeros(1, 3, 4))
+    >>> model = convert_module(nn.Flatten(), torch.zeros(1, 3, 4))
     >>> OnnxEngine(model, threads=1)(np.zeros((2, 3, 4), "f4")).shape
     torch.Size([2, 12])
     """
