@@ -22,7 +22,7 @@ from verse.reports.statistics import Estimate
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("results", "results/sanity", "results/protocol")  # what an earlier one has is not asked
 NONE = "No finished run yet.\n"
-NOTE = "\nMeans with their 95 % intervals over seeds and test videos. The same again:\n"
+NOTE = "\nMeans with 95 % confidence intervals over seeds and test videos. To reproduce them:\n"
 AGAIN = "--results again"  # in ``results`` they are finished already
 HEAD = ("data", "ordering", "memory", "settings", "μ_all", "Ω_all", "seeds")
 
