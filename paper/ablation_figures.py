@@ -15,8 +15,8 @@ from verse.reports.statistics import Estimate
 
 MARKERS = "osD^vPX"
 NOTE = (
-    "Mean and 95 % interval over seeds and test videos. Differences are paired and so surer than "
-    "these intervals look: the tables say which are beyond chance."
+    "Mean and 95 % interval over seeds and test videos. Differences are paired, so they are more "
+    "precise than these intervals suggest: the tables say which are significant."
 )
 
 

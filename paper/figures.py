@@ -50,8 +50,8 @@ def leads(listed: Sequence[Verdict], folder: Path) -> ReportFigure | None:
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     note = (
         "Paired difference in μ_all on common seeds with its 95 % interval; the name above a dot "
-        "is the rival. Left of zero beyond chance: a loss; first is what leads every rival beyond "
-        "chance, not only this one. Every panel has a scale of its own."
+        "is the rival. An interval left of zero is a loss. First is a method that leads every "
+        "rival significantly, not only this one. Each panel has its own scale."
     )
     return ReportFigure(style.save(figure, folder, "leads"), "VERSE against the best rival", note)
 
