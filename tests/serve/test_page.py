@@ -155,7 +155,7 @@ def test_two_classes_taught_by_holding_are_recognised_on_objects_never_seen(
     expect(page.locator("#say")).to_contain_text("I see")
 
     page.keyboard.press("Control+z")
-    expect(page.locator("#toasts")).to_contain_text("1 sample taken back")
+    expect(page.locator("#toasts")).to_contain_text("1 sample undone")
     assert sum(server.taught().values()) == sum(taught.values()) - 1
 
 
@@ -395,7 +395,7 @@ def test_a_private_server_shows_nothing_without_its_token(
 ) -> None:
     server = guarded("--private")
     with opened_page(browser, server) as page:
-        expect(page.locator("#token-text")).to_contain_text("answers only those")
+        expect(page.locator("#token-text")).to_contain_text("token to use it")
         expect(page.locator("#link")).to_have_attribute("data-state", "locked")
         give(page, "something else entirely")
         expect(page.locator("#token-value")).to_have_value("")  # refused: it asks again

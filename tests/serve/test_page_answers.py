@@ -111,7 +111,7 @@ def test_a_wrong_answer_is_corrected_by_a_tap_or_a_number_and_yes_confirms(
     assert server.taught() == {"cup": EACH + 1, "horse": EACH + 1, "pear": EACH}
     expect(page.locator("#bars .name")).to_have_text(list(TAUGHT))
     page.locator("#toasts button", has_text="Undo").last.click()
-    expect(page.locator("#toasts")).to_contain_text("1 sample taken back")
+    expect(page.locator("#toasts")).to_contain_text("1 sample undone")
     expect(page.locator("#seen")).not_to_have_text("horse")
 
     page.keyboard.press("3")

@@ -97,7 +97,7 @@ def test_a_reload_keeps_new_names_and_what_can_be_undone(page: Page, server: Ser
     expect(page.locator("[data-label=blue] .counts")).to_have_text("new")
     expect(page.locator("#undo")).to_have_text("Undo last (green)")
     page.click("#undo")
-    expect(page.locator("#toasts")).to_contain_text("1 sample taken back")
+    expect(page.locator("#toasts")).to_contain_text("1 sample undone")
     expect(page.locator("#undo")).to_have_text("Undo last (red)")
     assert server.taught()["green"] == before - 1
 
@@ -109,7 +109,7 @@ def test_a_slip_that_is_undone_does_not_count(page: Page, server: Server) -> Non
     expect(page.locator("#toasts")).to_contain_text(f"This is {wrong}: taught")
     assert server.get("status")["prequential"]["accuracy"] < before
     page.locator("#toasts button").last.click()
-    expect(page.locator("#toasts")).to_contain_text("taken back")
+    expect(page.locator("#toasts")).to_contain_text("undone")
     assert server.get("status")["prequential"]["accuracy"] == pytest.approx(before)
 
 

@@ -197,7 +197,7 @@ def test_a_hold_is_undone_by_one_request_and_shown_at_once(
         page.keyboard.up("Enter")
         page.route("**/v1/undo", undo)
         page.locator("#toasts button", has_text="Undo all").click()
-        expect(page.locator("#toasts")).to_contain_text("samples taken back")
+        expect(page.locator("#toasts")).to_contain_text("samples undone")
         expect(page.locator("#undo")).to_have_attribute("aria-busy", "false")
         assert len(asked) == 1 and len(asked[0]["seqs"]) >= 2
         assert server.get("status")["samples"] == before

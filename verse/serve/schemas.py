@@ -1,4 +1,4 @@
-"""What the service sends and takes, with examples: the OpenAPI document is made from these."""
+"""The service's requests and responses, with examples. The OpenAPI document is made from them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from verse.serve.labels import escape_label
 
 Shown = BeforeValidator(lambda label: None if label is None else escape_label(label))
-Name = Annotated[
-    str | int, Shown, Field(description="A class, as it was taught.", examples=["mug"])
-]
+Name = Annotated[str | int, Shown, Field(description="The label of a class.", examples=["mug"])]
 NoName = Annotated[str | int | None, Shown]
 
 
@@ -20,16 +18,16 @@ class _Document(BaseModel):
 
 
 class Guess(_Document):
-    """The answer before learning; null before anything was learned."""
+    """The prediction for this sample before it was learned; null for the first sample."""
 
     label: NoName = Field(examples=["cup"])
     correct: bool | None = Field(examples=[False])
 
 
 class LearnedDocument(_Document):
-    """The sample is learned and safe on disk."""
+    """The sample was learned and saved to disk."""
 
-    seq: int = Field(description="Its number; undo takes it.", examples=[17])
+    seq: int = Field(description="Number of the sample; use it to undo.", examples=[17])
     label: Name
     samples: int = Field(description="Samples learned so far.", examples=[17])
     classes: int = Field(description="Classes known now.", examples=[2])
@@ -44,20 +42,20 @@ class Share(_Document):
 
 
 class AnswerDocument(_Document):
-    """What an image shows."""
+    """The prediction for an image."""
 
-    label: NoName = Field(description="null: nothing taught fits", examples=["mug"])
-    nearest: NoName = Field(description="The likeliest class, known or not.", examples=["mug"])
-    known: bool = Field(description="Whether anything taught fits.", examples=[True])
+    label: NoName = Field(description="The class; null if unknown.", examples=["mug"])
+    nearest: NoName = Field(description="The most probable class, always.", examples=["mug"])
+    known: bool = Field(description="Whether the image fits a class.", examples=[True])
     novelty: float | None = Field(
-        description="0 like the frames taught, above 1 unknown; null before anything was learned.",
+        description="Near 0: as usual; above 1: unknown. null before the first sample.",
         examples=[0.4],
     )
-    confidence: float = Field(description="Probability of the nearest.", examples=[0.93])
+    confidence: float = Field(description="Probability of `nearest`.", examples=[0.93])
     probabilities: list[Share]
-    step: int = Field(description="Samples learned when this was answered.", examples=[17])
+    step: int = Field(description="Samples learned before this prediction.", examples=[17])
     frame: str = Field(
-        description="Its id: /v1/learn takes it instead of the image, for a minute.",
+        description="Id of the image; /v1/learn accepts it instead of the image for one minute.",
         examples=["kQ3vZ1x0b7fT9a2c"],
     )
 
@@ -68,23 +66,26 @@ class ClassSummary(_Document):
     label: Name
     taught: int = Field(description="Samples taught.", examples=[9])
     remembered: int = Field(description="Samples in memory now.", examples=[9])
-    thumbnails: list[int] = Field(description="Numbers with a thumbnail.", examples=[[15, 17]])
+    thumbnails: list[int] = Field(
+        description="Numbers of samples with a thumbnail.", examples=[[15, 17]]
+    )
 
 
 class ClassReportDocument(_Document):
-    """What a class lacks."""
+    """How well a class was taught."""
 
     label: Name
-    samples: int = Field(description="Samples looked at.", examples=[9])
+    samples: int = Field(description="Samples checked.", examples=[9])
     accuracy: float | None = Field(
-        description="Share recognised with what was taught together left out.", examples=[0.97]
+        description="Accuracy; each sample is predicted without those taught together with it.",
+        examples=[0.97],
     )
     looks_like: NoName = Field(examples=["cup"])
     advice: str = Field(examples=["show it from other sides"])
 
 
 class ConfusionDocument(_Document):
-    """A class that is taken for another one."""
+    """A class that is confused with another one."""
 
     label: Name
     taken_for: Name
@@ -96,12 +97,14 @@ class SuspectDocument(_Document):
 
     label: Name
     looks_like: Name
-    score: float = Field(description="The higher, the more it contradicts.", examples=[0.8])
-    seq: int | None = Field(description="For undo and its thumbnail.", examples=[17])
+    score: float = Field(description="Higher: more suspicious.", examples=[0.8])
+    seq: int | None = Field(
+        description="Number of the sample, for undo and its thumbnail.", examples=[17]
+    )
 
 
 class ReportDocument(_Document):
-    """Was it taught well? The worst suspects come first."""
+    """How well the classes were taught. The most suspicious samples come first."""
 
     classes: list[ClassReportDocument]
     confused: list[ConfusionDocument]
@@ -109,14 +112,14 @@ class ReportDocument(_Document):
 
 
 class Queue(_Document):
-    """Lessons that wait."""
+    """Samples that wait to be learned."""
 
     length: int = Field(examples=[0])
     limit: int = Field(examples=[64])
 
 
 class MemoryUse(_Document):
-    """What the learner remembers."""
+    """The samples in memory."""
 
     samples: int = Field(examples=[17])
     limit: int = Field(examples=[40])
@@ -124,30 +127,30 @@ class MemoryUse(_Document):
 
 
 class Rates(_Document):
-    """Over the last five seconds."""
+    """Rates over the last five seconds."""
 
     learn_per_s: float = Field(examples=[4.2])
     predict_per_s: float = Field(examples=[12.0])
 
 
 class History(_Document):
-    """How often the answer before learning was right, over the last 50 samples."""
+    """Prequential accuracy: each sample is predicted before it is learned; the last 50 samples."""
 
     accuracy: float | None = Field(examples=[0.75])
     window: list[tuple[int, float]] = Field(
-        description="[sample, accuracy] over time, thinned out", examples=[[[16, 0.7], [17, 0.75]]]
+        description="[sample, accuracy] over time, subsampled.", examples=[[[16, 0.7], [17, 0.75]]]
     )
 
 
 class Needs(_Document):
-    """For which requests a token is needed."""
+    """Which requests need a token."""
 
     learn: bool = Field(examples=[False])
     predict: bool = Field(examples=[False])
 
 
 class LearnerSettings(BaseModel):
-    """The method that learns."""
+    """The learner and its settings."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -159,14 +162,14 @@ class LearnerSettings(BaseModel):
 
 
 class LastSample(_Document):
-    """A sample; its label is null if it was taught elsewhere."""
+    """A sample; its label is null if it was taught by another program."""
 
     seq: int = Field(examples=[17])
     label: NoName = Field(examples=["mug"])
 
 
 class Status(_Document):
-    """The service at this moment."""
+    """The current state of the service."""
 
     samples: int = Field(examples=[17])
     classes: int = Field(examples=[2])
@@ -175,7 +178,7 @@ class Status(_Document):
     rates: Rates
     prequential: History
     last: LastSample | None = Field(description="The newest sample that can be undone.")
-    step: int = Field(description="The step that answers come from.", examples=[17])
+    step: int = Field(description="The step that predictions use.", examples=[17])
     learner: str = Field(examples=["verse"])
     backbone: str = Field(examples=["efficientnet-lite0"])
     version: str = Field(examples=["0.1.0"])
@@ -183,7 +186,7 @@ class Status(_Document):
 
 
 class Undone(_Document):
-    """The sample is taken back, as if it had never come."""
+    """The sample was undone, as if it had never been taught."""
 
     seq: int = Field(examples=[17])
     label: Name
@@ -191,7 +194,7 @@ class Undone(_Document):
 
 
 class Undo(_Document):
-    """Which samples to take back: their numbers, or how many of the latest."""
+    """Which samples to undo: their numbers, or how many of the latest."""
 
     seqs: list[Annotated[int, Field(ge=1, le=2**53 - 1)]] | None = Field(
         None, min_length=1, max_length=1000, examples=[[16, 17]]
@@ -206,24 +209,24 @@ class Undo(_Document):
 
 
 class UndoneSample(_Document):
-    """A sample that was taken back."""
+    """A sample that was undone."""
 
     seq: int = Field(examples=[17])
     label: Name
 
 
 class UndoneSamples(_Document):
-    """The samples are taken back, as if they had never come; the newest is first."""
+    """The samples were undone, as if they had never been taught; the newest is first."""
 
     undone: list[UndoneSample]
     samples: int = Field(examples=[15])
 
 
 class Forgotten(_Document):
-    """The class is gone."""
+    """The class was forgotten."""
 
     label: str = Field(examples=["mug"])
-    removed: int = Field(description="Samples that left memory.", examples=[9])
+    removed: int = Field(description="Samples removed from memory.", examples=[9])
 
 
 class Rename(_Document):
@@ -233,31 +236,31 @@ class Rename(_Document):
 
 
 class Renamed(_Document):
-    """The class has another label."""
+    """The class was renamed."""
 
     label: str = Field(examples=["coffee mug"])
 
 
 class Merge(_Document):
-    """The class to become part of."""
+    """The class to merge into."""
 
     into: str = Field(min_length=1, max_length=1000, examples=["cup"])
 
 
 class Merged(_Document):
-    """Two classes are one."""
+    """The classes were merged."""
 
     into: str = Field(examples=["cup"])
-    moved: int = Field(description="Samples in memory that changed their class.", examples=[9])
+    moved: int = Field(description="Samples in memory that were moved.", examples=[9])
 
 
 class Health(_Document):
-    """Alive, and perhaps ready."""
+    """Whether the service is alive or ready."""
 
     status: str = Field(examples=["ok"])
 
 
 class Problem(_Document):
-    """What is wrong and what to do."""
+    """An error: what is wrong and what to do."""
 
     detail: str = Field(examples=["mug.txt is not a supported image: use JPEG, PNG, WEBP"])

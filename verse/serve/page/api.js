@@ -72,7 +72,7 @@ async function request(method, path, { body, headers = {}, signal, timeout = 20_
 
 const json = async (...call) => {
   const response = await request(...call);
-  try { return await response.json(); } catch { throw new Gone("the answer was cut off"); }
+  try { return await response.json(); } catch { throw new Gone("the response is incomplete"); }
 };
 const label = (text) => `v1/classes/${encodeURIComponent(text)}`;
 const asJson = (value) => ({

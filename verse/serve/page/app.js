@@ -39,7 +39,7 @@ function drawWorld() {
 }
 
 function drawLink() {
-  const words = { connecting: "connecting", here: "connected", gone: "server gone", locked: "locked" };
+  const words = { connecting: "connecting", here: "connected", gone: "disconnected", locked: "locked" };
   $("link").dataset.state = link.state;
   $("link").lastChild.textContent = words[link.state];
   document.body.classList.toggle("stale", link.state !== "here");
@@ -52,8 +52,8 @@ function drawLink() {
 function countDown() {
   if (link.state !== "gone") return;
   const left = Math.max(0, Math.ceil((link.retryAt - Date.now()) / 1000));
-  $("gone").firstElementChild.textContent = "The server is gone. Nothing taught is lost; "
-    + (left ? `trying again in ${count(left, "second")}.` : "trying now.");
+  $("gone").firstElementChild.textContent = "The server cannot be reached. Nothing you taught is lost. "
+    + (left ? `Trying again in ${count(left, "second")}.` : "Trying now.");
   clearTimeout(countDown.timer);
   countDown.timer = setTimeout(countDown, 500);
 }
@@ -61,8 +61,8 @@ function countDown() {
 function askToken(what) {
   if ($("token").open) return;
   $("token-text").textContent = what === "learn"
-    ? "This server lets only those who have its token teach, undo and forget."
-    : "This server answers only those who have its token.";
+    ? "You need this server's token to teach, undo and forget."
+    : "You need this server's token to use it.";
   $("token-value").value = "";
   $("token").showModal();
 }
@@ -104,14 +104,14 @@ function drawHold() {
   if (recorder.label !== null && !recorder.before) words.push(`${recorder.left} s left`);
   if (held?.skipped) words.push(`${held.skipped} skipped`);
   if (waiting === "full") words.push("the server is busy, waiting");
-  if (waiting === "gone") words.push("one frame waits for the server");
+  if (waiting === "gone") words.push("one frame is waiting for the server");
   $("badge").textContent = words.join(" · ");
 }
 
 function afterHold({ detail: hold }) {
   drawHold();
   if (!hold.taught) return;
-  const knew = hold.taught > 1 ? `, ${hold.right} guessed right beforehand` : "";
+  const knew = hold.taught > 1 ? `, ${hold.right} predicted correctly before` : "";
   note(`${count(hold.taught, "frame")} of ${hold.label} taught${knew}.`, {
     action: hold.seqs.length > 1 ? [`Undo all ${hold.seqs.length}`, () => takeBack(hold.seqs)] : null,
   });
@@ -130,7 +130,7 @@ function drawUndo() {
 
 async function takeBack(seqs) {
   const taken = await teacher.undo(seqs);
-  if (taken) note(`${count(taken, "sample")} taken back.`);
+  if (taken) note(`${count(taken, "sample")} undone.`);
 }
 
 function drawBatch() {
@@ -149,7 +149,7 @@ function afterBatch({ detail: batch }) {
 
 function trouble({ detail: error }) {
   if (error.locked) askToken("learn");
-  else note(error instanceof api.Gone ? "The server is gone." : `Refused: ${error.message}`, { bad: true });
+  else note(error instanceof api.Gone ? "The server cannot be reached." : `Refused: ${error.message}`, { bad: true });
 }
 
 /** Everything taught, as one file. */

@@ -6,17 +6,17 @@ const GRID = 16; // cells per side of the thumbnail that tells whether anything 
 /** Why there is no picture, in words that say what to do. */
 export const TROUBLE = {
   off: ["Show it something",
-    "The picture stays between this browser and your server."],
+    "Pictures go only to your server."],
   starting: ["Starting the camera…", "Your browser may ask for permission."],
   insecure: ["The camera needs https",
-    "Browsers give the camera only to pages that come over https or from localhost. Start the "
-    + "server with --tls-cert and --tls-key, or open this page on the machine itself. Photos and "
-    + "uploads work as they are."],
+    "Browsers allow the camera only on pages from https or localhost. Start the server with "
+    + "--tls-cert and --tls-key, or open this page on the machine itself. Photos and uploads work "
+    + "without it."],
   refused: ["The camera was refused",
-    "Allow it for this page in the browser’s site settings (beside the address), then start again."],
+    "Allow it for this page in the browser’s site settings (next to the address), then start again."],
   missing: ["No camera found", "Plug one in and start again, or work with photos and folders."],
-  busy: ["The camera is busy", "Another program is using it. Close that one, then start again."],
-  ended: ["The camera went away", "It was unplugged or taken by another program."],
+  busy: ["The camera is busy", "Another program is using it. Close that program, then start again."],
+  ended: ["The camera stopped", "It was unplugged, or another program is using it."],
 };
 
 function trouble(error) {

@@ -49,7 +49,7 @@ export function accuracy({ accuracy: now, window: points = [] } = {}) {
   const svg = shape("svg", {
     viewBox: `0 0 ${W} ${H}`, role: "img",
     "aria-label": known
-      ? `Accuracy before being told, now ${Math.round(now * 100)} % after ${count(last, "sample")}`
+      ? `Accuracy before learning, now ${Math.round(now * 100)} % after ${count(last, "sample")}`
       : "No accuracy yet",
   });
   for (const level of [0, 0.5, 1]) {

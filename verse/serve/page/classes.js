@@ -166,9 +166,9 @@ export function draw() {
   $("nothing").hidden = offered;
   $("nothing-hint").hidden = offered || !labels.length;
   $("hint").textContent = labels.length
-    ? `Hold a button${keys.matches ? ", or its number key," : ""} and move the thing slowly. Of a `
-      + "still scene one frame a second is learned."
-    : "Name the first thing you want it to know, then hold its button while the camera sees it.";
+    ? `Hold a button${keys.matches ? ", or its number key," : ""} and move the object slowly. If `
+      + "nothing moves, one frame per second is learned."
+    : "Name the first object, then hold its button while the camera sees it.";
   forgetPictures(classes);
 }
 

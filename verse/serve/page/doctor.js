@@ -45,7 +45,7 @@ async function check() {
     const { classes, confused, suspects } = await api.report();
     $("advice").replaceChildren(...classes.map(advice));
     $("confused").replaceChildren(...confused.map(({ label, taken_for: other, share }) =>
-      element("li", {}, `${percent(share)} of ${label} is taken for ${other}.`)));
+      element("li", {}, `${percent(share)} of ${label} is confused with ${other}.`)));
     $("suspects-title").hidden = !suspects.length;
     $("suspects").replaceChildren(...suspects.map(suspect));
     $("check").textContent = "Check again";

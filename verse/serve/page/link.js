@@ -81,7 +81,7 @@ class Link extends EventTarget {
 
   async #load() {
     const [status, classes] = await Promise.all([api.status(), api.classes()]);
-    if (!isStatus(status) || !Array.isArray(classes)) throw new api.Gone("that is no answer of verse");
+    if (!isStatus(status) || !Array.isArray(classes)) throw new api.Gone("the response is not from verse");
     [this.status, this.classes] = [status, classes];
     this.dispatchEvent(new Event("world"));
   }

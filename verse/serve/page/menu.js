@@ -83,18 +83,18 @@ export function listen() {
     event.preventDefault();
     const { label } = current, into = $("merge-into").value;
     if (await sure(`Merge ${label} into ${into}?`,
-      `Everything taught as ${label} becomes ${into}. This cannot be taken apart again.`, "Merge")) {
+      `Everything taught as ${label} becomes ${into}. This cannot be undone.`, "Merge")) {
       change(() => api.merge(label, into), `${label} is now part of ${into}`);
     }
   });
   $("forget").addEventListener("submit", async (event) => {
     event.preventDefault();
     const { label } = current;
-    if (untaught()) { drop(); return change(() => null, `${label} is gone`); }
+    if (untaught()) { drop(); return change(() => null, `${label} is removed`); }
     const { taught } = link.classes.find((one) => one.label === label);
     if (await sure(`Forget ${label}?`,
-      `Its ${count(taught, "sample")} and pictures are deleted for good, and it is never answered `
-      + "again.", "Forget")) change(() => api.forget(label), `${label} is forgotten`);
+      `Its ${count(taught, "sample")} and pictures are deleted permanently, and it is never `
+      + "predicted again.", "Forget")) change(() => api.forget(label), `${label} is forgotten`);
     return null;
   });
 }

@@ -67,5 +67,5 @@ function nothing(text) {
   rate = 0;
 }
 
-const empty = () => nothing("Nothing is taught yet. Add a class, then hold its button.");
-const clear = () => nothing(camera.showing ? "" : "Here it says what it sees.");
+const empty = () => nothing("Nothing has been taught yet. Add a class, then hold its button.");
+const clear = () => nothing(camera.showing ? "" : "The answer appears here.");

@@ -23,10 +23,10 @@ def router(service: Service) -> APIRouter:
         "/samples/{seq}",
         response_model=schemas.Undone,
         responses=problems(409, 422, 507),
-        summary="Take one of the latest samples back",
+        summary="Undo one of the latest samples",
     )
     async def undo_one(seq: Seq) -> dict[str, Any]:
-        """As if it had never come: weights and memory are those without it."""
+        """Weights and memory are then the same as if the sample had never been taught."""
         ((_, label),) = await result(session.undo([seq]))
         return {"seq": seq, "label": label, "samples": session.view.samples}
 
@@ -34,10 +34,10 @@ def router(service: Service) -> APIRouter:
         "/undo",
         response_model=schemas.UndoneSamples,
         responses=problems(409, 422, 507),
-        summary="Take several of the latest samples back",
+        summary="Undo several of the latest samples",
     )
     async def undo(body: schemas.Undo) -> dict[str, Any]:
-        """All of them or none: as if they had never come."""
+        """Undo all of them or none. The result is as if they had never been taught."""
         if body.seqs is not None:
             undone = await result(session.undo(body.seqs))
         else:
@@ -51,14 +51,14 @@ def router(service: Service) -> APIRouter:
         "/classes/{label}",
         response_model=schemas.Forgotten,
         responses=problems(404, 409, 422, 507),
-        summary="Forget a class for good",
+        summary="Forget a class permanently",
     )
     async def forget(label: ClassName, exact: bool = False) -> dict[str, Any]:
-        """Its samples leave memory, journal, thumbnails and checkpoints; its output is retired.
+        """Remove its samples from memory, journal, thumbnails and checkpoints, and its output.
 
-        Weights that it shares with other classes are not unlearned, unless it is forgotten
-        exactly: then the classifier becomes the one that never saw it. That replays what came
-        after it, and needs a directory that keeps features.
+        Weights shared with other classes keep what they learned from it. With `exact`, the
+        classifier becomes the one that never saw the class. This replays all later samples, and
+        needs a directory that keeps features.
         """
         return {"label": label, "removed": await result(session.forget(label, exact=exact))}
 
@@ -66,7 +66,7 @@ def router(service: Service) -> APIRouter:
         "/classes/{label}/rename",
         response_model=schemas.Renamed,
         responses=problems(404, 409, 422, 507),
-        summary="Give a class another label",
+        summary="Rename a class",
     )
     async def rename(label: ClassName, body: schemas.Rename) -> dict[str, Any]:
         to = clean_label(body.to)
@@ -77,10 +77,10 @@ def router(service: Service) -> APIRouter:
         "/classes/{label}/merge",
         response_model=schemas.Merged,
         responses=problems(404, 409, 422, 507),
-        summary="Make two classes one",
+        summary="Merge two classes",
     )
     async def merge(label: ClassName, body: schemas.Merge) -> dict[str, Any]:
-        """What is remembered of this class becomes the other's."""
+        """The stored samples of this class become samples of the other one."""
         return {"into": body.into, "moved": await result(session.merge(label, body.into))}
 
     return routes

@@ -43,7 +43,7 @@ def router(service: Service) -> APIRouter:
         },
     )
     async def thumbnail(seq: Seq) -> Response:
-        """A small picture of a sample taught lately."""
+        """A small picture of a recent sample."""
         jpeg = session.thumbnail(seq)
         if jpeg is None:
             raise HTTPException(404, f"sample {seq} has no thumbnail")
@@ -51,12 +51,12 @@ def router(service: Service) -> APIRouter:
 
     @routes.get("/report", response_model=schemas.ReportDocument, responses=problems(422))
     async def report() -> dict[str, Any]:
-        """Was it taught well: what each class lacks, confused pairs, samples that contradict."""
+        """How well it was taught: advice per class, confused classes, suspicious samples."""
         return await result(session.report())
 
     @routes.get("/learner", response_model=schemas.LearnerSettings, responses=problems())
     async def get_learner() -> schemas.LearnerSettings:
-        """The method that learns, its settings, and what each setting means."""
+        """The learner, its settings, and the meaning of each setting."""
         classifier = session.classifier
         return schemas.LearnerSettings(
             name=classifier.learner_name,
@@ -66,7 +66,7 @@ def router(service: Service) -> APIRouter:
 
     @routes.get("/status", response_model=schemas.Status, responses=problems())
     async def get_status() -> schemas.Status:
-        """Counts, queue, memory, rates and accuracy at this moment."""
+        """The current counts, queue, memory, rates and accuracy."""
         return service.status()
 
     @routes.get(
@@ -80,8 +80,9 @@ def router(service: Service) -> APIRouter:
     async def listen() -> StreamingResponse:
         """Server-sent events: "learned", "undone", "class" at each change, "status" every second.
 
-        "learned" carries what /v1/learn answers, "undone" {seq, label}, "class" {change, label}
-        with change "forgotten", "renamed" (to) or "merged" (into), "status" what /v1/status says.
+        "learned" contains the response of /v1/learn, "undone" {seq, label}, "class"
+        {change, label} with change "forgotten", "renamed" (to) or "merged" (into), and "status"
+        the response of /v1/status.
         """
         return EventStream(service.events, lambda: as_text("status", service.status().model_dump()))
 

@@ -22,19 +22,19 @@ def router(service: Service) -> APIRouter:
 
     @routes.get("/healthz", response_model=schemas.Health, responses=problems())
     async def alive() -> dict[str, str]:
-        """The process runs."""
+        """Whether the process is running."""
         return {"status": "ok"}
 
     @routes.get("/readyz", response_model=schemas.Health, responses=problems())
     async def ready() -> dict[str, str]:
-        """It learns and answers."""
+        """Whether the service can learn and predict."""
         if not service.session.ready:
             raise HTTPException(503, "not learning")
         return {"status": "ready"}
 
     @routes.get("/metrics", response_class=PlainTextResponse, responses=problems())
     async def prometheus() -> Response:
-        """Numbers for Prometheus."""
+        """Metrics for Prometheus."""
         text = service.metrics.text()
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -47,10 +47,10 @@ def router(service: Service) -> APIRouter:
             200: {"content": {"application/zip": {}}, "description": "For verse restore."},
             **problems(507),
         },
-        summary="Everything taught, as one file",
+        summary="Download the classifier as one file",
     )
     async def get_backup() -> FileResponse:
-        """What verse backup makes; learning and answering go on meanwhile."""
+        """The file that `verse backup` makes. Learning and prediction continue meanwhile."""
         place = Path(tempfile.mkdtemp(prefix="verse-backup-"))
         try:
             async with one_at_a_time:

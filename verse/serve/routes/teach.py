@@ -35,7 +35,7 @@ def router(service: Service) -> APIRouter:
             Form(
                 min_length=1,
                 max_length=100,
-                description="Instead of an image: what /v1/predict called it, for a minute.",
+                description="Instead of an image: the `frame` of a prediction, for one minute.",
                 examples=["kQ3vZ1x0b7fT9a2c"],
             ),
         ] = None,
@@ -44,12 +44,12 @@ def router(service: Service) -> APIRouter:
             Header(
                 min_length=1,
                 max_length=200,
-                description="The same key is learned once, however often it is sent.",
+                description="A sample with the same key is learned once, even if it is sent again.",
                 examples=["0b3c9a6e-9a3f-4b61-8a4e-3f2f6d1c7f10"],
             ),
         ] = None,
     ) -> dict[str, Any]:
-        """Learn an image. When this answers 200, the sample is learned and safe on disk."""
+        """Learn an image. After status 200 the sample is learned and saved to disk."""
         clean = clean_label(label)
         sample: Picture | AnsweredFrame
         if image is not None and frame is None:
@@ -65,10 +65,10 @@ def router(service: Service) -> APIRouter:
         "/predict",
         response_model=schemas.AnswerDocument,
         responses=problems(422),
-        summary="Ask what an image shows",
+        summary="Predict the class of an image",
     )
     async def predict(request: Request, image: Upload) -> dict[str, Any]:
-        """Answer from the latest published state; never waits for learning."""
+        """Predict with the latest published state; never waits for learning."""
         reply, frame = await service.answer(request, image)
         answer = reply.answer
         shares = sorted(answer.probabilities.items(), key=lambda item: -item[1])
