@@ -149,7 +149,7 @@ def test_novelty_windows_are_joined(n: int, m: int) -> None:
     a, b = Novelty(), Novelty()
     for novelty, count, value in ((a, n, 1.0), (b, m, 2.0)):
         for _ in range(count):
-            novelty.observe(Measures(torch.full((1, 4), value), 2, 1.0))
+            novelty.observe(Measures(torch.full((1, 4), value), 2))
     a.absorb(b)
     rows = a.rows[a._places()][:, 0]
     assert a.count == n + m and len(rows) == min(WINDOW, n + m)

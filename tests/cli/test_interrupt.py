@@ -67,7 +67,7 @@ def command():
 def test_ctrl_c_inside_an_import_is_never_lost(tmp_path: Path, what: str) -> None:
     ended = command(tmp_path, IMPORTS[what])
     assert (ended.returncode, ended.stdout) == (130, "")
-    assert ended.stderr == "Interrupted; everything so far is kept.\n"
+    assert ended.stderr == "Interrupted. Everything so far is saved.\n"
 
 
 def test_it_does_not_wait_for_an_import_before_anything_has_begun(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def command():
 def test_at_work_it_waits_for_the_import_unless_pressed_again(tmp_path: Path, times: int) -> None:
     (tmp_path / "inside.py").write_text(f"{PRESS}\n{LOOP}\n" * times + "print('went on')\n")
     ended = command(tmp_path, AT_WORK, "")
-    assert ended.returncode == 130 and ended.stderr == "Interrupted; everything so far is kept.\n"
+    assert ended.returncode == 130 and ended.stderr == "Interrupted. Everything so far is saved.\n"
     assert ended.stdout == ("went on\nput away\n" if times == 1 else "")
 
 

@@ -229,7 +229,7 @@ def test_a_backup_holds_everything_and_notices_damage(tmp_path) -> None:
     restore(file, tmp_path / "again")
     assert content(tmp_path / "again")[1] == 5
     assert (tmp_path / "again" / "checkpoint-000000000003.verse").read_bytes() == b"checkpoint" * 50
-    with pytest.raises(BadSetting, match="there already"):
+    with pytest.raises(BadSetting, match="already exists"):
         restore(file, tmp_path / "again")
     raw = file.read_bytes()
     for place in (3, 200, len(raw) // 2, len(raw) - 10):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,9 @@ def test_all_recipes_of_the_project_can_be_read(root: Path) -> None:
         assert recipe.title != file.stem
 
 
+CLOSED_FORMS = ("slda", "slda-grid", "ncm", "ridge", "ranpac")
+
+
 def test_tuning_never_sees_test_videos_nor_seeds_used_later(root: Path) -> None:
     used = {
         run.seed
@@ -107,9 +111,9 @@ def test_tuning_never_sees_test_videos_nor_seeds_used_later(root: Path) -> None:
         runs = read_recipe(file).runs
         assert all(run.validation for run in runs)
         assert not used & {run.seed for run in runs}
-        trials = dict.fromkeys((run.learner for run in runs), 0)
-        for run in runs:
-            trials[run.learner] += 1
-        # nine each; the two closed forms have fewer choices
-        assert trials.pop("slda") == 8 and trials.pop("ncm") == 2
-        assert set(trials.values()) == {9}
+        trials = Counter(run.learner for run in runs)
+        if "-edges-" in file.name:
+            continue  # rates beyond an edge: only of those whose best was there
+        for closed in CLOSED_FORMS:  # they have no learning rate, so fewer choices
+            trials.pop(closed, None)
+        assert len(set(trials.values())) == 1, f"{file.name}: the same trials for every method"

@@ -47,7 +47,7 @@ def late_interrupts() -> Iterator[None]:
         if not loses_errors(frame):
             raise KeyboardInterrupt
         if waiting or _nothing_begun:
-            os.write(2, b"Interrupted; everything so far is kept.\n")
+            os.write(2, b"Interrupted. Everything so far is saved.\n")
             os._exit(130)
         waiting = True
         signal.setitimer(signal.ITIMER_REAL, LOOK_AGAIN, LOOK_AGAIN)

@@ -74,7 +74,7 @@ class Novelty(Stateful):
 
     The threshold is a quantile of the scores of known frames. Frames of one film are alike, and
     those of the next film are not: the less new a frame was to what is remembered of its class, the
-    less it counts.
+    less it counts, for the mean and the spread as for the threshold.
 
     >>> novelty = Novelty()
     >>> novelty.count
@@ -100,17 +100,18 @@ class Novelty(Stateful):
         refused = check_share(refused)
         latest = self.rows[self._latest()]
         usual, fresh = latest[:, :4], latest[:, 4]
-        frames = len(usual) + PRIOR
-        mean = (usual.sum(0) + PRIOR * USUAL) / frames
-        squares = (usual - mean).square().sum(0) + PRIOR * (SPREAD**2 + (USUAL - mean) ** 2)
-        spread = (squares / frames + LEAST_SPREAD**2).sqrt()
+        weights = ((fresh - STALE) / (FRESH - STALE)).clamp(0, 1) + LEAST_WEIGHT
+        total = weights.sum() + PRIOR
+        mean = (weights @ usual + PRIOR * USUAL) / total
+        squares = weights @ (usual - mean).square() + PRIOR * (SPREAD**2 + (USUAL - mean) ** 2)
+        spread = (squares / total + LEAST_SPREAD**2).sqrt()
         relative = measures.classes / (measures.classes + FEW_CLASSES)
         rule = Rule(mean, spread, relative, 1.0)
-        weights = ((fresh - STALE) / (FRESH - STALE)).clamp(0, 1) + LEAST_WEIGHT
         weights = torch.cat((weights, torch.full_like(IMAGINED, PRIOR / len(IMAGINED))))
         scores = torch.cat((rule.judge(usual), IMAGINED))
         threshold = _quantile(scores, weights, 1 - refused)
-        return replace(rule, threshold=max(threshold, LEAST_THRESHOLD))
+        widened = max(threshold, LEAST_THRESHOLD) * _widening(float(weights[: len(usual)].sum()))
+        return replace(rule, threshold=widened)
 
     def _latest(self) -> Tensor:
         """Places of the latest known frames: two thirds of the stream at most."""
@@ -155,6 +156,17 @@ class Novelty(Stateful):
     def follow(self, other: Novelty) -> None:
         self.rows.copy_(other.rows)
         self.count = other.count
+
+
+def _widening(frames: float) -> float:
+    """How much larger a 95 % quantile of Student's t is than that of a normal distribution: with
+    few fresh frames nobody knows how different the next film will be.
+
+    >>> round(_widening(0), 2), round(_widening(4), 2), round(_widening(100), 2)
+    (2.79, 1.22, 1.01)
+    """
+    freedom = 1 + frames
+    return 1 + 0.93 / freedom + 0.86 / freedom**2
 
 
 def _quantile(values: Tensor, weights: Tensor, share: float) -> float:
