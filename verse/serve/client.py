@@ -116,7 +116,7 @@ class Client:
         return answer
 
     def forget(self, label: str) -> dict[str, Any]:
-        """Forget a class for good."""
+        """Forget a class permanently."""
         answer: dict[str, Any] = self._send("DELETE", _class(label), once=True)
         return answer
 
