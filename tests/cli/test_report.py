@@ -28,6 +28,8 @@ def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
 
 
 def call(*args: str) -> Result:
+    if args[0] == "compare" or "--tuning" in args:
+        args += ("--allow", "verse_toy.load", "--allow", "verse_toy.flat")
     return CliRunner().invoke(main, list(args), catch_exceptions=False)
 
 
@@ -69,7 +71,7 @@ def test_from_recipe_to_report_and_tuned_settings() -> None:
 
 @pytest.mark.parametrize(
     ("args", "words"),
-    [(("nowhere",), "there is no folder nowhere"), ((".",), "holds no finished runs")],
+    [(("nowhere",), "there is no folder nowhere"), ((".",), "contains no finished runs")],
 )
 def test_nothing_to_report(args: tuple[str, ...], words: str) -> None:
     result = call("report", *args)

@@ -11,6 +11,7 @@ from verse.experiments.recipe import parse, read_recipe
 from verse.types import BadSetting
 
 BASE = 'datasets = ["tabletop"]\n'
+CLOSED_FORMS = {"slda", "slda-grid", "ridge", "ranpac", "ncm"}
 
 
 def test_every_combination_is_a_run_and_equal_ones_are_one() -> None:
@@ -66,6 +67,9 @@ def test_a_sweep_goes_through_all_settings() -> None:
     assert {"lr": 1.0, "clip": None} in found
 
 
+SWEEP = "{" + ", ".join(f"{name} = {list(range(50))}" for name in ("r", "lr", "alpha")) + "}"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -78,6 +82,19 @@ def test_a_sweep_goes_through_all_settings() -> None:
         (BASE + 'learners = ["verse"]\norders = "iid"', "orders is a list"),
         (BASE + 'learners = ["verse"]\n[tuned]\nvers = {r = 1}', "did you mean 'verse'"),
         (BASE + 'learners = [{name = "verse", sweep = {r = 1}}]', "sweep is a table"),
+        (BASE + 'learners = "verse"', "learners is a list"),
+        (BASE + "learners = [5]", "learner is text"),
+        (BASE + "learners = [[]]", "learner is text"),
+        (BASE + 'learners = ["verse"]\nthin = "two"', "thin is a whole number"),
+        (BASE + 'learners = ["verse"]\noffline = 1', "offline is true or false"),
+        (BASE + 'learners = ["verse"]\noptions = []', "options is a table"),
+        (BASE + 'learners = [{name = "verse", settings = 3}]', "settings is a table"),
+        (BASE + 'learners = ["verse"]\nseeds = 10_000_000_000', "at most 20,000"),
+        (BASE + 'learners = ["verse"]\nseeds = "0-9999999999"', "at most 20,000"),
+        (BASE + f'learners = [{{name = "verse", sweep = {SWEEP}}}]', "more than 20,000 runs"),
+        (BASE + 'learners = ["verse"]\nthin = ' + "9" * 30, "too large"),
+        (BASE + 'learners = ["verse"]\nthin = ' + "9" * 9999, "not valid TOML"),
+        ("a = " + "[" * 9999, "not valid TOML"),
         (BASE, "name the learners"),
         ('learners = ["verse"]', "name the data sets"),
         ("learners = [", "not valid TOML"),
@@ -117,3 +134,11 @@ def test_tuning_never_sees_test_videos_nor_seeds_used_later(root: Path) -> None:
         for closed in CLOSED_FORMS:  # they have no learning rate, so fewer choices
             trials.pop(closed, None)
         assert len(set(trials.values())) == 1, f"{file.name}: the same trials for every method"
+
+
+def test_what_is_no_recipe(tmp_path: Path) -> None:
+    (tmp_path / "latin.toml").write_bytes(b"title = '\xe9'")
+    (tmp_path / "large.toml").write_bytes(b"#" * (2**20 + 1))
+    for name, words in (("latin", "not a text in UTF-8"), ("large", "no recipe")):
+        with pytest.raises(BadSetting, match=words):
+            read_recipe(tmp_path / f"{name}.toml")

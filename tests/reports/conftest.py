@@ -12,6 +12,7 @@ from verse.experiments.prepare import Prepared, preparation_key
 from verse.experiments.recipe import parse
 from verse.experiments.store import Store
 
+ALLOW = ("verse_toy.load", "verse_toy.flat")
 HEAD = """
 datasets = ["verse_toy.load"]
 backbones = ["verse_toy.flat"]
@@ -75,7 +76,7 @@ def store(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Store:
         patch.setattr("verse.experiments.reference.STEPS", 50)  # points are learned at once
         shared: dict[tuple[object, ...], Prepared] = {}
         for text in (TABLE, *ABLATIONS, TUNING):
-            for run in parse(text, "toy").runs:
+            for run in parse(text, "toy", ALLOW).runs:
                 if not kept.has(run):
                     ready = shared.setdefault(preparation_key(run), prepare(run))
                     kept.add(encode(execute(run, prepared=ready)))

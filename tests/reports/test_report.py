@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests.reports.conftest import ALLOW
 from tests.reports.made import made
 from verse.experiments.recipe import parse
 from verse.experiments.store import Store
@@ -141,7 +142,7 @@ class Links(HTMLParser):
 def test_settings_are_chosen_on_validation_videos_only(
     store: Store, table_recipe: str, tuning_recipe: str
 ) -> None:
-    runs = parse(tuning_recipe, "toy").runs
+    runs = parse(tuning_recipe, "toy", ALLOW).runs
     results = {r.run.id: r for r in store.results({run.id for run in runs})}
     choices = {c.learner: c for c in tuning.choose_settings(runs, results)}
     assert (choices["tinyer"].trials, choices["tinyer"].seeds) == (4, 2)
@@ -153,9 +154,9 @@ def test_settings_are_chosen_on_validation_videos_only(
     again = tomllib.loads(tuning.fragment(list(choices.values())))
     recipe = f"{tuning_recipe}\n{tuning.fragment(list(choices.values()))}"
     assert set(again["tuned"]) == {"tinyer"}
-    assert parse(recipe, "again").runs  # what is printed is what a recipe takes
+    assert parse(recipe, "again", ALLOW).runs  # what is printed is what a recipe takes
     with pytest.raises(BadState, match="validation videos"):
-        tuning.choose_settings(parse(table_recipe, "toy").runs, {})
+        tuning.choose_settings(parse(table_recipe, "toy", ALLOW).runs, {})
 
 
 def test_of_equal_trials_the_table_shows_the_one_that_was_taken() -> None:

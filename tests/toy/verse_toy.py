@@ -61,14 +61,15 @@ def flat(at: str | None, precision: str, batchnorm: str) -> Backbone:
 class Slow(TinyER):
     """Replay that takes its time, so that a test can kill it on the way.
 
-    On a cluster every step touches a file named after its node and process, where VERSE_TOY_NODES
-    says, and the first waits until two nodes have one: both are in the middle of a run then.
+    VERSE_TOY_STEP says how many seconds a step takes at least. On a cluster every step touches a
+    file named after its node and process, where VERSE_TOY_NODES says, and the first waits until two
+    nodes have one: both are in the middle of a run then.
     """
 
     name: ClassVar[str] = "slow"
 
     def step(self, z, y):  # type: ignore[no-untyped-def]
-        time.sleep(0.004)
+        time.sleep(float(os.environ.get("VERSE_TOY_STEP", "0.004")))
         if folder := os.environ.get("VERSE_TOY_NODES"):
             import ray
 

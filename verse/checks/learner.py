@@ -358,11 +358,15 @@ LEARNER_CHECKS: tuple[Callable[[LearnerMaker], None], ...] = (
 """All checks of a learner, in the order of what they need."""
 
 
-def check_learner(make: LearnerMaker) -> None:
+def check_learner(make: LearnerMaker, watch: Callable[[str], None] | None = None) -> None:
     """Run the whole suite for one learner; ``make(F, memory, seed)`` builds it.
+
+    It takes half a minute or more; ``watch=print`` says which check is under way.
 
     >>> from verse.learners import TinyER
     >>> check_learner(lambda F, memory, seed: TinyER(F, memory, lr=0.1, seed=seed))
     """
     for check in LEARNER_CHECKS:
+        if watch is not None:
+            watch(check.__name__)
         check(make)

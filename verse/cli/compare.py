@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     help="Only runs with this learner, order, seed, dataset …; can be repeated.",
 )
 @click.option("--root", help="Folder that contains the data sets.")
+@click.option("--allow", multiple=True, metavar="NAME",
+              help="Code of your own that the recipes may name, such as my_module.MyLearner; "
+              "may be given again.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show what would run, and stop.")
 @json_option
 def command(
@@ -61,6 +64,7 @@ def command(
     results: Path,
     only: tuple[str, ...],
     root: str | None,
+    allow: tuple[str, ...],
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -78,7 +82,7 @@ def command(
         from verse.experiments.store import Store
 
         store = Store(results)
-        grids = [read_recipe(recipe) for recipe in recipes]
+        grids = [read_recipe(recipe, allow) for recipe in recipes]
         runs = list({run.id: run for each in grids for run in each.runs}.values())
         runs = filter_runs(runs, only)
         if address is not None and engine != "ray":

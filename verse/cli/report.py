@@ -23,9 +23,16 @@ from verse.cli.output import json_option, print_json, result_only
     metavar="RECIPE",
     help="Print the best settings of each learner in this tuning recipe as TOML, and stop.",
 )
+@click.option("--allow", multiple=True, metavar="NAME",
+              help="With --tuning: code of your own that the recipe may name.")  # fmt: skip
 @json_option
 def command(
-    results: Path, out: Path | None, title: str | None, tuning: Path | None, as_json: bool
+    results: Path,
+    out: Path | None,
+    title: str | None,
+    tuning: Path | None,
+    allow: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Make tables, figures and a web page from finished runs.
 
@@ -35,7 +42,7 @@ def command(
     """
     with result_only(as_json):
         if tuning is not None:
-            choose(results, tuning, as_json)
+            choose(results, tuning, allow, as_json)
             return
         from verse.experiments.store import Store
         from verse.reports import report
@@ -61,14 +68,14 @@ def command(
         click.echo(f"{runs}: see {out}/index.html (or index.md)")
 
 
-def choose(folder: Path, recipe: Path, as_json: bool) -> None:
+def choose(folder: Path, recipe: Path, allow: tuple[str, ...], as_json: bool) -> None:
     """Print what the trials of a recipe say."""
     from verse.experiments.recipe import read_recipe
     from verse.experiments.store import Store
     from verse.reports.tuning import choose_settings as best
     from verse.reports.tuning import fragment
 
-    runs = read_recipe(recipe).runs
+    runs = read_recipe(recipe, allow).runs
     wanted = {run.id for run in runs}
     stores = [Store(folder), *filter(lambda s: s.folder.is_dir(), [Store(folder / "tuning")])]
     results = {r.id: r for store in stores for r in store.results(wanted)}

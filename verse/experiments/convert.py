@@ -12,7 +12,7 @@ from verse import streams
 from verse.evaluate import Tested
 from verse.experiments.line import encode
 from verse.experiments.result import Bound, Result
-from verse.experiments.run import Run, hash_record, identify
+from verse.experiments.run import LATER, Run, hash_record, identify
 from verse.experiments.store import Store
 from verse.learners import defaults
 from verse.types import BadSetting, BadState
@@ -65,8 +65,8 @@ def _result(document: dict[str, Any]) -> Result:
         raise ValueError(f"{written} is not the identity of what it holds")
     bounds = [dict(bound) for bound in document["offline"]]
     return Result(
-        run=Run.from_record(spec),
-        id=identify(spec | {"settings": settings}),
+        run=Run.from_record(LATER | spec),
+        id=identify(LATER | spec | {"settings": settings}),
         defaults={k: v for k, v in settings.items() if k not in named},
         events=tuple(Tested(**event) for event in document["events"]),
         offline=tuple(

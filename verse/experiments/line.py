@@ -15,6 +15,7 @@ from verse.evaluate import Tested
 from verse.experiments.jsonl import Damaged, Json, digest
 from verse.experiments.result import Bound, Result
 from verse.experiments.run import FIRST_SPLITS, LATER, Run, identify
+from verse.experiments.sound import check_bounds, check_result
 
 FORMAT = 2
 
@@ -82,8 +83,8 @@ def check_line(line: Mapping[str, Any], shared: Mapping[str, Json]) -> Json:
         record: Json = LATER | USUAL | {"at": None} | line["run"]
         if identify(record | {"settings": record["settings"] | line["defaults"]}) != line["id"]:
             raise Damaged("it holds another run than its identity says")
-    except (KeyError, TypeError) as error:
-        raise Damaged(f"it is no result of a run: {error!r}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise Damaged(f"it is no result of a run: {error!r:.200}") from error
     return record
 
 
@@ -104,9 +105,11 @@ def decode(
             known = {} if known is None else known
             place = (line["bounds"], line["data"])
             if place not in known:
-                known[place] = _unpack_bounds(shared[line["bounds"]], data)
+                found = _unpack_bounds(shared[line["bounds"]], data)
+                check_bounds(found)
+                known[place] = found
             bounds = known[place]
-        return Result(
+        result = Result(
             run=Run.from_record(record),
             id=line["id"],
             defaults=line["defaults"],
@@ -119,8 +122,10 @@ def decode(
             **{k: line[k] for k in OWN},
             **{k: line.get(k, v) for k, v in NONE.items()},
         )
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise Damaged(f"it is no result of a run: {error!r}") from error
+        check_result(result)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise Damaged(f"it is no result of a run: {error!r:.200}") from error
+    return result
 
 
 def _pack_settings(settings: Json, named: Json) -> Json:

@@ -122,6 +122,7 @@ class Run:
         for key in document:
             if key not in known:
                 raise BadSetting(f"a run has no {key!r}, {suggest(key, known)}")
+        check_types(document)
         return cls(**document)
 
     @classmethod
@@ -156,6 +157,34 @@ class Run:
         """A file name for people: what it is, then the start of its identity."""
         data = self.dataset.rstrip("/").rpartition("/")[2].replace(":", "-")
         return f"{data}-{self.learner}-{self.order}-{self.seed}-{self.id[:8]}"
+
+
+# annotation → (what may be given, in words)
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), "text"),
+    "str | None": ((str, type(None)), "text"),
+    "int": ((int,), "a whole number"),
+    "float | None": ((int, float, type(None)), "a number"),
+    "bool": ((bool,), "true or false"),
+    "Mapping[str, Any]": ((Mapping,), "a table"),
+}
+
+
+def check_types(document: Mapping[str, Any]) -> None:
+    """Refuse a field that is not of its type, before anything computes with it.
+
+    >>> check_types({"seed": "three"})
+    Traceback (most recent call last):
+    verse.types.BadSetting: seed is a whole number, not 'three'
+    """
+    for each in fields(Run):
+        if each.name not in document:
+            continue
+        value, (kinds, words) = document[each.name], _KINDS[str(each.type)]
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise BadSetting(f"{each.name} is {words}, not {value!r:.80}")
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise BadSetting(f"{each.name} is too large: {value!r:.80}")
 
 
 def identify(document: Mapping[str, Any]) -> str:

@@ -178,11 +178,19 @@ def get(name: str) -> Factory:
     raise BadSetting(f"unknown learner {name!r}; {suggest(name, _LEARNERS)}")
 
 
+def installed(name: str) -> bool:
+    """Whether it is a learner of verse, or of an installed package that offers it by this name.
+
+    >>> installed("verse"), installed("os.system")
+    (True, False)
+    """
+    return name in _LEARNERS or bool(entry_points(group="verse.learners", name=name))
+
+
 def trust(name: str) -> Factory:
     """The same for what a person typed: a dotted path ("package.module.Class") is imported, and
     known to ``get`` by that name from then on."""
-    installed = name in _LEARNERS or name in _trusted or "." not in name
-    if not installed and not entry_points(group="verse.learners", name=name):
+    if name not in _trusted and "." in name and not installed(name):
         module, _, attribute = name.rpartition(".")
         try:
             _trusted[name] = getattr(importlib.import_module(module), attribute)

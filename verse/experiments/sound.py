@@ -1,0 +1,101 @@
+"""Whether a result read from a file can be one: types and counts, before reports use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from verse.experiments.result import Bound, Result
+from verse.experiments.run import Run, check_types
+from verse.types import BadSetting
+
+LARGEST = 2**53  # what every reader of JSON can count to
+
+
+def check_result(result: Result) -> None:
+    """Raise ValueError with what is wrong with a result; nothing that it names is looked up.
+
+    What Ω divides by has a check of its own, ``check_bounds``.
+    """
+    try:
+        check_types(result.run.document())
+    except BadSetting as error:
+        raise ValueError(str(error)) from error
+    _check(result, Result, "")
+    if not result.events:
+        raise ValueError("it has no test")
+    if len(result.offline) not in (0, len(result.events)):
+        raise ValueError("Offline has other tests than the run")
+    classes = range(len(result.classes))
+    for event in result.events:
+        for rows in (event.by_class, event.by_video):
+            _check_counts(rows)
+        _check_labels([*event.classes, *(row[0] for row in event.by_class)], classes)
+        for row in event.confusion:
+            if len(row) != 3 or row[0] not in classes or row[1] not in range(-1, len(classes)):
+                raise ValueError("its confusion names a class that it does not have")
+
+
+def check_bounds(bounds: Sequence[Bound]) -> None:
+    """The same for what Ω divides by, which many results share."""
+    for bound in bounds:
+        _check(bound, Bound, "")
+        _check_counts(bound.by_video)
+        _check_counts(bound.best_by_video)
+        if bound.reference == 0:
+            raise ValueError("Offline is never right")
+
+
+def _check_labels(labels: Sequence[int], classes: range) -> None:
+    if any(label not in classes for label in labels):
+        raise ValueError("a test names a class that it does not have")
+
+
+def _check_counts(rows: Sequence[Sequence[int]]) -> None:
+    """[name, right, frames] of each."""
+    if any(len(row) != 3 or not 0 <= row[1] <= row[2] for row in rows):
+        raise ValueError("a test has more right answers than frames")
+    if rows and not any(row[2] for row in rows):
+        raise ValueError("a test has no frames")
+
+
+def _all_counts(row: list[Any]) -> bool:
+    return all(type(n) is int and -LARGEST < n < LARGEST for n in row)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _check(value: Any, hint: Any, place: str) -> None:
+    """A value is what its annotation says."""
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind is Any or kind is Run or inner[:1] == (Bound,):
+        return
+    if hint == list[list[int]]:  # most of a result, and quick
+        if type(value) is list and all(type(r) is list and _all_counts(r) for r in value):
+            return
+        raise ValueError(f"{place} is no list of counts: {value!r:.80}")
+    if kind is UnionType:
+        if value is not None or NoneType not in inner:
+            _check(value, next(one for one in inner if one is not NoneType), place)
+        return
+    expected = (int, float) if kind is float else kind
+    if not isinstance(value, expected) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{place or 'it'} is no {kind.__name__}: {value!r:.80}")
+    if is_dataclass(value) and isinstance(kind, type):
+        for each in fields(value):
+            _check(getattr(value, each.name), _hints(kind)[each.name], each.name)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            _check(key, inner[0], place)
+            _check(item, inner[1], place)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check(item, inner[0], place)
+    elif isinstance(value, int | float) and not abs(value) < LARGEST:  # nor NaN
+        raise ValueError(f"{place} is no number: {value!r:.80}")
