@@ -81,3 +81,13 @@ def test_labels_that_do_not_fit_are_refused(labels: list[int]) -> None:
     state = learner.state_dict() | {"labels": torch.tensor(labels, dtype=torch.int64)}
     with pytest.raises(BadState):
         made("tinyer").load_state(state)
+
+
+@pytest.mark.parametrize("part", ["averages.", "statistics.tail"])
+def test_a_state_of_before_is_refused_with_what_to_do(part: str) -> None:
+    learner = learners.build("verse-joint", F, memory.get("class-balanced")(8))
+    for z, y in STREAM:
+        learner.learn_one(z, y)
+    old = {name: value for name, value in learner.state().items() if not name.startswith(part)}
+    with pytest.raises(BadState, match="another version of verse wrote it; teach again"):
+        learner.load_state(old)

@@ -33,7 +33,11 @@ def load_checked(learner: Learner, state: dict[str, Tensor]) -> None:
     except BadState:
         raise
     except _MISFITS as error:
-        raise BadState(f"the saved state does not fit this learner: {error}") from error
+        what = f"{error} is missing" if isinstance(error, KeyError) else f"{error}"
+        raise BadState(
+            f"the saved state does not fit this learner ({what}): it is damaged, or another "
+            "version of verse wrote it; teach again, or open it with that version"
+        ) from error
 
 
 def _unique_labels(state: dict[str, Tensor]) -> tuple[list[int], set[int]]:
