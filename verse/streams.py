@@ -162,7 +162,7 @@ class Schedule:
     The others: ``steps`` equal steps, on all classes.
 
     >>> Schedule.of("class-iid", [2, 2, 0, 1, 1], every=2).events
-    (Event(after=3, classes=(2, 0)), Event(after=5, classes=(2, 0, 1)))
+    (EvaluationPoint(after=3, classes=(2, 0)), EvaluationPoint(after=5, classes=(2, 0, 1)))
     """
 
     events: tuple[EvaluationPoint, ...]

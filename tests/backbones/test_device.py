@@ -47,7 +47,7 @@ def test_what_is_not_there_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="no mps device here"):
         verse.open(tmp_path / "shelf", device="mps", weights="random")
     with pytest.raises(BadSetting, match="use engine='torch' on"), fake_device():
-        backbones.engine.start(
+        backbones.engine.start_engine(
             torch.nn.ReLU(), torch.zeros(1, 2), engine="onnxruntime", threads=1, device="meta"
         )
     for command in (

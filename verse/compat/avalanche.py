@@ -75,7 +75,7 @@ def stream(benchmark: Benchmark, G: Extractor, *, seed: int | None = 0, workers:
     >>> two = Thing(dataset=[([1.0, 0.0], 5, 0)])
     >>> s = stream(Thing(train_stream=[one, two], test_stream=[one, two]), identity(2).G)
     >>> s.schedule.events
-    (Event(after=2, classes=(3,)), Event(after=3, classes=(3, 5)))
+    (EvaluationPoint(after=2, classes=(3,)), EvaluationPoint(after=3, classes=(3, 5)))
     """
     parts = [samples(part, G, workers=workers) for part in _shuffle(benchmark, seed)]
     tests = [
