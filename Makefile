@@ -10,6 +10,12 @@ ALL := $(VENV)/.all
 # Two workers with one thread each are faster than one with two, and results stay the same.
 WORKERS ?= 2
 PYTEST_ARGS ?=
+# File by file in the order of their names: the small files of verse/ come last, so that no worker
+# is left alone with a long one (ordered by the number of tests, files of few long ones would be).
+SPREAD := --dist loadfile --no-loadscope-reorder
+# Bytecode is kept, even where the environment says otherwise: without it every process compiles
+# torch anew, which takes seconds.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: setup demo test test-numbers lint bench docs build clean
 .DEFAULT_GOAL := help
@@ -29,7 +35,7 @@ setup: $(ALL)
 
 # Exact versions come from constraints.txt, torch's among them, so that nothing picks another one.
 INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
-	echo "Installing into $(VENV) …"; \
+	echo "Installing into $(VENV): once, a minute or two plus what the download takes …"; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 $(LIGHT): pyproject.toml constraints.txt
@@ -44,18 +50,22 @@ $(ALL): pyproject.toml constraints.txt
 	@$(INSTALL) -e '.[all,docs,dev]'
 	@touch $@ $(LIGHT) $(DOCS)
 
-demo: $(LIGHT)
+demo: announce $(LIGHT)
 	@$(BIN)/python demo.py
 
+.PHONY: announce
+announce:
+	@test -e $(LIGHT) || echo "The first time this installs verse, then the demo takes about a minute."
+
 test: $(ALL)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(SPREAD) $(PYTEST_ARGS)
 
 # What is computed must not depend on the processor beyond the last bits: the tests of numbers once
 # more, without the vector instructions that this machine may have (NUMBERS=avx2: with AVX2 alone).
 NUMBERS ?= default
 test-numbers: $(ALL)
 	OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=$(NUMBERS) ONEDNN_MAX_CPU_ISA=AVX2 \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" $(PYTEST_ARGS) \
+	$(BIN)/python -m pytest -n $(WORKERS) $(SPREAD) -m "not slow" $(PYTEST_ARGS) \
 	tests/kernels tests/network tests/memory tests/learners tests/test_evaluate.py \
 	tests/test_metrics.py tests/test_classifier.py
 

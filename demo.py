@@ -172,7 +172,8 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem aut
 .wide {{ overflow-x: auto }}
 table {{ border-collapse: collapse }}
 td, th {{ padding: .3rem .9rem .3rem 0; text-align: right; border-bottom: 1px solid var(--line) }}
-td:first-child, th:first-child {{ text-align: left; white-space: nowrap }}
+td {{ white-space: nowrap }}
+td:first-child, th:first-child {{ text-align: left }}
 tbody tr:first-child {{ font-weight: 600 }}
 img {{ max-width: 100%; height: auto }}
 code {{ background: var(--code); padding: .1rem .3rem; border-radius: .2rem;

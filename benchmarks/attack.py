@@ -228,11 +228,22 @@ def measure(
         for _ in range(rounds):
             idle.run(url, seconds, frames, 1)
             attacker = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.attack", "--as", kind, "--url", url,
-                 "--seconds", str(seconds + 1), "--nice", str(nice)],
+                [
+                    sys.executable,
+                    "-m",
+                    "benchmarks.attack",
+                    "--as",
+                    kind,
+                    "--url",
+                    url,
+                    "--seconds",
+                    str(seconds + 1),
+                    "--nice",
+                    str(nice),
+                ],
                 stdout=subprocess.PIPE,
                 text=True,
-            )  # fmt: skip
+            )
             assert attacker.stdout is not None
             attacker.stdout.readline()
             time.sleep(0.5)

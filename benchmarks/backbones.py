@@ -35,8 +35,8 @@ SETS: dict[str, tuple[str, int, Callable[[int], int]]] = {
     "eth80": ("last:3", 2, lambda n: 2),
     "gtsrb": ("last:3", 3, lambda n: 1),
     "icub_camera": ("arcs:6:3,6", 2, lambda n: 1),
-    "asl": ("last:1", 75, lambda n: 1),
-    "gtsrb_full": ("none", 15, lambda n: ceil(n / 5)),
+    "asl": ("last:1", 60, lambda n: 1),
+    "gtsrb_full": ("last:25%", 15, lambda n: ceil(n / 5)),
 }
 MAPS = {  # backbone → the split behind its last map
     "efficientnet-lite0": "head",
@@ -62,10 +62,6 @@ def frames_of(data: Path, name: str) -> tuple[Frames, np.ndarray]:
     """The training frames of a data set, and which of them are for validation."""
     holdout, every, count = SETS[name]
     frames = folder.load(data / name, holdout).train
-    if holdout == "none":
-        frames = frames.take(~last_videos(frames, lambda n: ceil(n / 4)))
-    if name == "gtsrb_full":  # every third track: the set has 1,307
-        frames = frames.take(frames.videos % 3 == 0)
     frames = frames.thin(every)
     return frames, last_videos(frames, count)
 

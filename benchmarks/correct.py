@@ -35,8 +35,10 @@ def main() -> None:
     trials = parser.parse_args().trials
     table = datasets.load("tabletop", options={"frames": 8, "instances": 2, "sessions": 2})
     train, test, random = table.train, table.test, np.random.default_rng(0)
-    frames = [(encode(train.read(i)), table.classes[train.labels[i]])
-              for i in random.permutation(len(train))[:120]]  # fmt: skip
+    frames = [
+        (encode(train.read(i)), table.classes[train.labels[i]])
+        for i in random.permutation(len(train))[:120]
+    ]
     corrections, undone, right = [], [], 0
     with server() as served, Client(served.url) as client:
         for image, label in frames:

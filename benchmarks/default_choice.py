@@ -2,13 +2,11 @@
 
     VERSE_DATA=… python benchmarks/default_choice.py run benchmarks/default_choice.jsonl [TRIAL …]
     python benchmarks/default_choice.py show benchmarks/default_choice.jsonl
-    python benchmarks/default_choice.py draw benchmarks/default_choice.jsonl reliability.png
 
 ``run`` adds the trials that the file does not hold yet; ``show`` compares them: the mean over seeds
-of the mean accuracy over test events, the difference to verse-joint with its 95 % interval over
-seeds, worst first, and how far probabilities are from what is right; ``draw`` how often answers are
-right where they are so sure. Test frames are not looked at. A trial whose name begins with "before"
-is of the default before the averages; their calibration was that of its time.
+of the mean accuracy over test events, and the difference to verse-joint with its 95 % interval over
+seeds, worst first. Test frames are not looked at. A trial whose name begins with "before" is of the
+default before the averages. Probabilities are measured by calibration.py.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from verse import evaluate, learners, metrics, streams
+from verse import evaluate, learners, streams
 from verse.evaluate import Finished
 from verse.experiments.prepare import Prepared, prepare
 from verse.experiments.run import Run
@@ -60,7 +58,6 @@ TRIALS: dict[str, tuple[str, dict[str, Any], int]] = {
     "before, s=0.25": ("verse-joint", BEFORE | {"s": 0.25}, BYTES),
     "before, shrinkage=0.1": ("verse-joint", BEFORE | {"shrinkage": 0.1}, BYTES),
 }
-SAMPLES = (3, 10, 30, 0)  # of a class, for calibration; 0: all
 
 
 def build(trial: str, ready: Prepared, seed: int) -> learners.Learner:
@@ -81,27 +78,6 @@ def accuracy(trial: str, ready: Prepared, name: str, order: str, seed: int) -> d
     return {"mean": round(float(np.mean(alpha)), 4), "final": round(alpha[-1], 4)}
 
 
-def calibration(trial: str, ready: Prepared, samples: int, seed: int) -> dict[str, Any]:
-    """Random frames of each class, in random order; then the answers on all validation frames."""
-    random, y = np.random.default_rng([seed, samples]), ready.train.y
-    each = [random.permutation(np.flatnonzero(y == label)) for label in np.unique(y)]
-    shown = random.permutation(np.concatenate([rows[: samples or None] for rows in each]))
-    learner = build(trial, ready, seed)
-    for i in shown:
-        learner.learn_one(ready.train[np.array([i])][0].clone(), int(y[i]))
-    p = learner.predict_proba_many(ready.test[np.arange(len(ready.test))]).numpy()
-    right = np.array(learner.labels)[p.argmax(1)] == ready.test.y
-    sure, place = p.max(1), np.minimum((p.max(1) * 10).astype(int), 9)
-    error = metrics.calibration_error(sure, right)
-    found = {"accuracy": right.mean(), "confidence": sure.mean(), "ece": error}
-    each_bin = (sure, right, np.ones(len(right)))
-    bins = [np.bincount(place, values, 10).round(2).tolist() for values in each_bin]
-    return {name: round(float(value), 4) for name, value in found.items()} | {
-        "n": len(right),
-        "bins": bins,
-    }
-
-
 def run(path: Path, trials: list[str]) -> None:
     held = path.read_text().splitlines() if path.exists() else []
     done = {json.dumps(json.loads(line)["what"]) for line in held}
@@ -113,31 +89,21 @@ def run(path: Path, trials: list[str]) -> None:
                 for trial in trials
                 for rest in itertools.product(streams.names(), SEEDS)
             ]
-            if "verse-joint" in trials:
-                each = itertools.product(SAMPLES, SEEDS)
-                wanted += [["verse-joint", name, *rest] for rest in each]
             for what in wanted:
                 if json.dumps(what) in done:
                     continue
-                trial, _, how, seed = what
-                if isinstance(how, int):
-                    found = calibration(trial, ready, how, seed)
-                else:
-                    found = accuracy(trial, ready, name, how, seed)
+                trial, _, order, seed = what
+                found = accuracy(trial, ready, name, order, seed)
                 file.write(json.dumps({"what": what, **found}, separators=(",", ":")) + "\n")
                 file.flush()
 
 
 def show(path: Path) -> None:
     means: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
-    errors: dict[tuple[str, str, int], list[dict[str, float]]] = defaultdict(list)
     for line in path.read_text().splitlines():
         found = json.loads(line)
-        trial, name, how, seed = found["what"]
-        if isinstance(how, int):
-            errors[trial, name, how].append(found)
-        else:
-            means[trial, name, how][seed] = found["mean"]
+        trial, name, order, seed = found["what"]
+        means[trial, name, order][seed] = found["mean"]
     for trial in dict.fromkeys(trial for trial, *_ in means):
         rows = []
         for (other, name, order), found in means.items():
@@ -150,44 +116,11 @@ def show(path: Path) -> None:
         print(f"\n{trial}: its mean accuracy; verse-joint has so much more")
         for gap, half, name, order, mean in sorted(rows):
             print(f"  {name:12s} {order:15s} {mean:.4f}  {gap:+.4f} ± {half:.4f}")
-    print(
-        "\nexpected calibration error: samples a class, accuracy, confidence, error of the answers"
-    )
-    print("of all draws together, mean of the errors of each draw")
-    for (trial, name, n), found in errors.items():
-        a, c, e = (np.mean([f[k] for f in found]) for k in ("accuracy", "confidence", "ece"))
-        sure, right = np.array([f["bins"][:2] for f in found]).sum(0)
-        pooled = np.abs(sure - right).sum() / sum(f["n"] for f in found)
-        print(f"  {trial:12s} {name:12s} {n or 'all':>4} {a:.3f} {c:.3f} {pooled:.3f} {e:.3f}")
-
-
-def draw(path: Path, out: Path) -> None:
-    """Reliability: how often answers are right, by how sure they are; a panel for each set."""
-    import matplotlib.pyplot as plt
-
-    held = [json.loads(line) for line in path.read_text().splitlines()]
-    figure, panels = plt.subplots(1, len(SETS), figsize=(14, 3.2), sharey=True)
-    for name, panel in zip(SETS, panels, strict=True):
-        panel.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-        for samples in SAMPLES:
-            found = [f for f in held if f["what"][:3] == ["verse-joint", name, samples]]
-            if found:
-                sure, right, n = np.array([f["bins"] for f in found]).sum(0)
-                some = n >= 0.01 * n.sum()  # a point of a few frames says nothing
-                label = f"{samples or 'all'} samples a class"
-                panel.plot(sure[some] / n[some], right[some] / n[some], "o-", ms=3, label=label)
-        panel.set(title=name, xlabel="mean probability of the answer", xlim=(0, 1), ylim=(0, 1))
-    panels[0].set_ylabel("share of right answers")
-    panels[-1].legend(fontsize=7, loc="lower right")
-    figure.tight_layout()
-    figure.savefig(out, dpi=110)
 
 
 if __name__ == "__main__":
     command, file = sys.argv[1], Path(sys.argv[2])
     if command == "run":
         run(file, sys.argv[3:] or list(TRIALS))
-    elif command == "draw":
-        draw(file, Path(sys.argv[3]))
     else:
         show(file)

@@ -96,8 +96,11 @@ def attack(client: Any, picture: bytes, *, requests: int, seed: int) -> Counter[
             )
         elif kind == 7:
             shape = {"Content-Type": "multipart/form-data; boundary=x"}
-            body = mutate(b'--x\r\nContent-Disposition: form-data; name="image"; filename="a"'
-                          b"\r\n\r\nabc\r\n--x--\r\n", rng)  # fmt: skip
+            body = mutate(
+                b'--x\r\nContent-Disposition: form-data; name="image"; filename="a"'
+                b"\r\n\r\nabc\r\n--x--\r\n",
+                rng,
+            )
             answer = client.post("/v1/learn", content=body, headers=shape)
         elif kind == 8:
             body = mutate(json.dumps({"to": "x" * 50, "n": [1, {"a": None}]}).encode(), rng)
@@ -206,12 +209,12 @@ def main() -> None:
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=True) as client:
         for label in ("a", "b"):
             client.post("/v1/learn", files={"image": file.getvalue()}, data={"label": label})
-        learner, last = taught.classifier.learner, taught.classifier._journal.last
+        learner, last = taught.classifier.learner, taught.classifier.journal.last
         before = {k: v.clone() for k, v in learner.state().items()}
         start = time.monotonic()
         codes = attack(client, file.getvalue(), requests=options.requests, seed=options.seed)
         assert all(torch.equal(before[k], v) for k, v in learner.state().items())
-        assert taught.classifier._journal.last == last
+        assert taught.classifier.journal.last == last
     took = time.monotonic() - start
     print(f"malformed: {sum(codes.values())} requests in {took:.0f} s, state unchanged")
     print("  " + ", ".join(f"{code}: {n}" for code, n in sorted(codes.items())))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import resource
 import shutil
 import sys
@@ -49,13 +50,23 @@ from verse.reports import report
 KINDS = ("result", "recipe", "teachable", "onnx")
 PLANTED = ("planted", "antigravity", "this")
 RECIPE: dict[str, Any] = {
-    "title": "Replay", "datasets": ["tabletop", {"name": "folder:x", "thin": 2}],
-    "orders": ["iid", "class-instance"], "seeds": 2, "capacities": ["4%", "20/class", "3MB"],
-    "backbones": ["efficientnet-lite0", {"name": "resnet18", "at": "fc"}], "holdout": "last:3",
-    "learners": ["verse", {"name": "tinyer", "settings": {"C": 48}, "seeds": [7, 8]},
-                 {"name": "der", "sweep": {"lr": [0.003, 0.01], "clip": ["none", 1.0]}}],
-    "tuned": {"verse": {"r": 0.05}}, "options": {"a": 1}, "fps": 5.0, "offline": True,
-}  # fmt: skip
+    "title": "Replay",
+    "datasets": ["tabletop", {"name": "folder:x", "thin": 2}],
+    "orders": ["iid", "class-instance"],
+    "seeds": 2,
+    "capacities": ["4%", "20/class", "3MB"],
+    "backbones": ["efficientnet-lite0", {"name": "resnet18", "at": "fc"}],
+    "holdout": "last:3",
+    "learners": [
+        "verse",
+        {"name": "tinyer", "settings": {"C": 48}, "seeds": [7, 8]},
+        {"name": "der", "sweep": {"lr": [0.003, 0.01], "clip": ["none", 1.0]}},
+    ],
+    "tuned": {"verse": {"r": 0.05}},
+    "options": {"a": 1},
+    "fps": 5.0,
+    "offline": True,
+}
 
 
 class Grounds:
@@ -147,12 +158,23 @@ def hostile_recipe(rng: Random, file: Path) -> None:
     change_document(table, rng)
     if rng.random() < 0.1:
         table[str(rng.choice(list(RECIPE)))] = nasty(rng)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(10 * limit)  # for writing what is deep, not for reading it
     text = "".join(f"{quoted(key)} = {toml(value)}\n" for key, value in table.items())
+    sys.setrecursionlimit(limit)
+    if rng.random() < 0.1:  # what TOML has and JSON has not
+        numbers = list(re.finditer(r"(?<= )\d+(?:\.\d+)?", text))
+        if numbers:
+            one = numbers[int(rng.integers(len(numbers)))]
+            text = text[: one.start()] + str(rng.choice(TOML_ONLY)) + text[one.end() :]
     content = text.encode("utf-8", "replace")
     if rng.random() < 0.1:
         at = int(rng.integers(len(content)))
         content = content[:at] + rng.bytes(3) + content[at + int(rng.integers(9)) :]
     file.write_bytes(content)
+
+
+TOML_ONLY = ("1979-05-27", "1979-05-27T07:32:00Z", "07:32:00", "nan", "-inf", "0xdead", "1e999")
 
 
 def quoted(text: str) -> str:
@@ -195,9 +217,25 @@ def sound_network() -> bytes:
 
 
 NUMBERS = (0, 1, 2, 3, 7, 16, 255, 2**31 - 1, 2**31, 2**40, 2**63, 2**64 - 1)
-BYTES = (b"", b"\0" * 8, b"../weights", b"/etc/passwd", b"x" * 5000, b"\xff\xff\xff\xff\x7f", b"If",
-         b"Loop", b"ConstantOfShape", b"Expand", b"Tile", b"Resize", b"Pad", b"input", b"out",
-         b"weight", b"com.microsoft")  # fmt: skip
+BYTES = (
+    b"",
+    b"\0" * 8,
+    b"../weights",
+    b"/etc/passwd",
+    b"x" * 5000,
+    b"\xff\xff\xff\xff\x7f",
+    b"If",
+    b"Loop",
+    b"ConstantOfShape",
+    b"Expand",
+    b"Tile",
+    b"Resize",
+    b"Pad",
+    b"input",
+    b"out",
+    b"weight",
+    b"com.microsoft",
+)
 
 
 def change_message(data: bytes, rng: Random, depth: int = 0) -> bytes:

@@ -39,10 +39,31 @@ from verse.types import VerseError
 DIM = 6
 LEARNERS = ("verse-joint", "verse", "derpp", "slda", "icarl", "exstream", "ewcpp", "gdumb")
 NASTY: list[Any] = [
-    None, True, -1, 0, 2**31, 2**63, 10**30, 1e308, -0.5, "", "x", "../x", "/etc/passwd", [], {},
-    "planted.X", "os.system", [[]], [None], {"a": {"b": []}}, "x" * 100_000, "\0", "\ud800",
+    None,
+    True,
+    -1,
+    0,
+    2**31,
+    2**63,
+    10**30,
+    1e308,
+    -0.5,
+    "",
+    "x",
+    "../x",
+    "/etc/passwd",
+    [],
+    {},
+    "planted.X",
+    "os.system",
+    [[]],
+    [None],
+    {"a": {"b": []}},
+    "x" * 100_000,
+    "\0",
+    "\ud800",
     [[1, 2]] * 50,
-]  # fmt: skip
+]
 STATEMENTS = (
     "CREATE TRIGGER t AFTER INSERT ON entries BEGIN SELECT 1; END",
     "CREATE VIEW v AS SELECT 1",

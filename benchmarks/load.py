@@ -56,11 +56,21 @@ def server(*options: str) -> Iterator[Served]:
         directory, log = Path(place) / "taught", Path(place) / "log"
         with open(log, "w") as told:  # no pipe: nobody would empty it
             process = subprocess.Popen(
-                [sys.executable, "-m", "verse.cli", "serve", str(directory), "--port", "0",
-                 "--rate", "0", *options],
+                [
+                    sys.executable,
+                    "-m",
+                    "verse.cli",
+                    "serve",
+                    str(directory),
+                    "--port",
+                    "0",
+                    "--rate",
+                    "0",
+                    *options,
+                ],
                 stderr=told,
                 env={**os.environ, "COLUMNS": "200"},
-            )  # fmt: skip
+            )
         try:
             yield Served(_address(process, log), process.pid, directory)
         finally:

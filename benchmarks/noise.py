@@ -30,7 +30,7 @@ from verse import StreamClassifier
 from verse.experiments.prepare import Prepared, prepare
 from verse.experiments.run import Run
 from verse.images import rgb, shows_nothing
-from verse.novelty import measure
+from verse.novelty import measure_novelty
 
 Pixels = npt.NDArray[np.uint8]
 SIZE, COUNT, SEEDS, SAMPLES = 224, 100, range(3), 10
@@ -105,7 +105,7 @@ def main() -> None:
         taught = [teach(ready, seed) for seed in SEEDS]
 
         def refused(classifier: StreamClassifier, Z: Any) -> Any:
-            measures = measure(classifier.learner, Z)
+            measures = measure_novelty(classifier.learner, Z)
             return classifier.novelty.judge(measures, refused=classifier.refused).numpy() > 1
 
         G = ready.backbone.G

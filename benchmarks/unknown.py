@@ -1,17 +1,20 @@
 """How well does `ask` tell what was never taught? The first table of docs/trust.md.
 
-    VERSE_DATA=… python -m benchmarks.unknown [--held] [SET …]
+    VERSE_DATA=… python -m benchmarks.unknown [--held] [--keep FILE] [SET …]
 
 A third of the classes is never taught. Of each other class 3, 10, 30 or all frames of the training
 videos are taught, in random order, or with --held video by video, as a person holds things before a
 camera. Known frames are the validation videos of the taught classes, unknown frames those of the
-others; test videos are not looked at. Mean over five seeds.
+others; test videos are not looked at. Mean over five seeds. With --keep each trial is added to FILE
+as one line of JSON, and those that are in it already are not repeated.
 """
 
 from __future__ import annotations
 
-import sys
-from dataclasses import astuple, dataclass
+import argparse
+import json
+from dataclasses import asdict, astuple, dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,7 +25,7 @@ from benchmarks.default_choice import SETS
 from verse import StreamClassifier
 from verse.experiments.prepare import Prepared, prepare
 from verse.experiments.run import Run
-from verse.novelty import measure
+from verse.novelty import measure_novelty
 
 SAMPLES = (3, 10, 30, 0)  # of a class; 0: all
 SEEDS = range(5)
@@ -72,7 +75,7 @@ def try_once(ready: Prepared, samples: int, seed: int, held: bool) -> Row:
     def score(asked: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[Tensor, ...]:
         Z = ready.test[np.sort(random.permutation(asked)[:MOST_ASKED])]
         learner = classifier.learner
-        measures = measure(learner, Z)
+        measures = measure_novelty(learner, Z)
         logits = learner.logits(learner.F.stored(Z)).float()
         novelty = classifier.novelty.judge(measures, refused=classifier.refused)
         softmax, energy = -torch.softmax(logits, 1).max(1).values, -torch.logsumexp(logits, 1)
@@ -97,14 +100,43 @@ def try_once(ready: Prepared, samples: int, seed: int, held: bool) -> Row:
     )
 
 
+class Kept:
+    """Trials in a file, one line each; without a file nothing is kept."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if path and path.exists() else []
+        trials = map(json.loads, lines)
+        self.rows = {tuple(trial["what"]): Row(**trial["found"]) for trial in trials}
+
+    def add(self, what: tuple[str, int, int, bool], row: Row) -> None:
+        self.rows[what] = row
+        if self.path:
+            with self.path.open("a") as file:
+                file.write(json.dumps({"what": what, "found": asdict(row)}) + "\n")
+
+
 def main() -> None:
-    print("| data | taught | novelty | softmax | energy | Mahalanobis | known refused "
-          "| unknown refused | at 95 % known |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|")  # fmt: skip
-    held, names = "--held" in sys.argv, [name for name in sys.argv[1:] if name != "--held"]
-    for name in names or SETS:
-        ready = prepare(Run(f"folder:{name}", **SETS[name]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", metavar="SET", default=list(SETS))
+    parser.add_argument("--held", action="store_true")
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    print(
+        "| data | taught | novelty | softmax | energy | Mahalanobis | known refused "
+        "| unknown refused | at 95 % known |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+    )
+    kept, held = Kept(options.keep), options.held
+    for name in options.names:
+        ready: Prepared | None = None
         for samples in SAMPLES:
-            rows = [astuple(try_once(ready, samples, seed, held)) for seed in SEEDS]
+            rows = []
+            for seed in SEEDS:
+                what = (name, samples, seed, held)
+                if what not in kept.rows:
+                    ready = ready or prepare(Run(f"folder:{name}", **SETS[name]))
+                    kept.add(what, try_once(ready, samples, seed, held))
+                rows.append(astuple(kept.rows[what]))
             means = " | ".join(f"{mean:.3f}" for mean in np.mean(rows, 0))
             print(f"| {name} | {samples or 'all'} | {means} |", flush=True)
 

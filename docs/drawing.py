@@ -13,16 +13,16 @@ LESSON = "One HTTP lesson: POST /v1/learn"
 
 WAYS: dict[str, list[tuple[str, str]]] = {
     FRAME: [
-        ("classifier.py", "checks the label"),
+        ("classifier.py", "takes an image, a label"),
         ("images.py", "opens the image"),
         ("backbones/preprocess.py", "crops and scales it"),
         ("backbones/engine.py", "G: image → feature z"),
+        ("feature_classifier.py", "z and label together"),
         ("novelty/threshold.py", "is z usual so far?"),
         ("learners/base.py", "learns all or nothing"),
         ("learners/verse_joint.py", "one step of the method"),
         ("network/linear.py", "gradients of F"),
         ("memory/class_balanced.py", "keeps z, or not"),
-        ("labels.py", "label ↔ class number"),
     ],
     RUN: [
         ("experiments/run.py", "the record of a run"),
@@ -45,7 +45,7 @@ WAYS: dict[str, list[tuple[str, str]]] = {
         ("durable/classifier.py", "the folder on disk"),
         ("durable/write_ahead.py", "first the log, then learn"),
         ("durable/journal.py", "flushed to disk"),
-        ("classifier.py", "learns, as above"),
+        ("feature_classifier.py", "learns, as above"),
         ("serve/snapshot.py", "publishes, then answers"),
     ],
 }
@@ -71,10 +71,14 @@ def svg() -> str:
 
 
 def _band(title: str, steps: list[tuple[str, str]], top: int) -> list[str]:
-    parts = [f'<text x="{GAP}" y="{top + 12}" font-size="15" font-weight="bold" '
-             f'fill="{COLOURS[title]}">{escape(title)}</text>']  # fmt: skip
-    places = [(GAP + i % COLUMNS * (WIDTH + GAP), top + 24 + i // COLUMNS * (HEIGHT + GAP))
-              for i in range(len(steps))]  # fmt: skip
+    parts = [
+        f'<text x="{GAP}" y="{top + 12}" font-size="15" font-weight="bold" '
+        f'fill="{COLOURS[title]}">{escape(title)}</text>'
+    ]
+    places = [
+        (GAP + i % COLUMNS * (WIDTH + GAP), top + 24 + i // COLUMNS * (HEIGHT + GAP))
+        for i in range(len(steps))
+    ]
     for i, ((file, does), (x, y)) in enumerate(zip(steps, places, strict=True)):
         parts.append(
             f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="#f7f7f5" '

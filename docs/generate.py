@@ -170,8 +170,13 @@ SETTINGS = """
 <!-- measured: begin -->
 <!-- measured: end -->
 """
-KINDS = {"number": "number", "integer": "whole number", "boolean": "true or false",
-         "string": "text", "array": "list"}  # fmt: skip
+KINDS = {
+    "number": "number",
+    "integer": "whole number",
+    "boolean": "true or false",
+    "string": "text",
+    "array": "list",
+}
 
 
 def shown(value: object) -> str:

@@ -29,10 +29,19 @@ def maml(found: Sorted, bench: Bench, folder: Path) -> ReportFigure | None:
     if not rivals or "verse" not in cells or not orders:
         return None
     colour = {name: look.colour for name, look in style.looks(names).items()}
-    values = {name: {o: statistics.mu(cells[name][o]) for o in orders if o in cells[name]}
-              for name in names}  # fmt: skip
-    return _grouped(values, orders, colour, folder, f"maml-{bench.slug}",
-                    f"VERSE and look-ahead MAML: {bench.title}", "μ_all")  # fmt: skip
+    values = {
+        name: {o: statistics.mu(cells[name][o]) for o in orders if o in cells[name]}
+        for name in names
+    }
+    return _grouped(
+        values,
+        orders,
+        colour,
+        folder,
+        f"maml-{bench.slug}",
+        f"VERSE and look-ahead MAML: {bench.title}",
+        "μ_all",
+    )
 
 
 def ablation(found: Ablation, folder: Path) -> ReportFigure:
@@ -41,29 +50,46 @@ def ablation(found: Ablation, folder: Path) -> ReportFigure:
     if found.knob.bars:
         shades = style.LEVELS[-len(found.values) :]
         colour = {str(v): shades[i % len(shades)] for i, v in enumerate(found.values)}
-        values = {str(v): {o: found.cells[o][v] for o in orders if v in found.cells[o]}
-                  for v in found.values}  # fmt: skip
-        return _grouped(values, orders, colour, folder, found.name, found.title, found.symbol,
-                        dots=True)  # fmt: skip
+        values = {
+            str(v): {o: found.cells[o][v] for o in orders if v in found.cells[o]}
+            for v in found.values
+        }
+        return _grouped(
+            values, orders, colour, folder, found.name, found.title, found.symbol, dots=True
+        )
     figure, (axis,) = style.panels(1, 3.6)
     for order in orders:
-        by = {value: found.cells[order][value] for value in found.values
-              if value in found.cells[order]}  # fmt: skip
+        by = {
+            value: found.cells[order][value]
+            for value in found.values
+            if value in found.cells[order]
+        }
         # side by side, so that whiskers of orderings do not cover each other
         shift = 0.06 * (orders.index(order) - (len(orders) - 1) / 2)
         places = [found.values.index(value) + shift for value in by]
         means = np.array([e.mean for e in by.values()])
         ends = np.array([[e.low, e.high] for e in by.values()])
         look = style.ORDERS[order]
-        axis.errorbar(places, means, yerr=np.abs(ends - means[:, None]).T, fmt=f"{look.marker}-",
-                      color=look.colour, label=order, markersize=4.5, linewidth=1.8,
-                      elinewidth=1)  # fmt: skip
+        axis.errorbar(
+            places,
+            means,
+            yerr=np.abs(ends - means[:, None]).T,
+            fmt=f"{look.marker}-",
+            color=look.colour,
+            label=order,
+            markersize=4.5,
+            linewidth=1.8,
+            elinewidth=1,
+        )
     axis.set_xticks(range(len(found.values)), [f"{value:g}" for value in found.values])
     axis.set_xlabel(found.knob.title)
     axis.set_ylabel(found.symbol)
     figure.legend(loc="outside lower center", ncols=4)
-    return ReportFigure(style.save(figure, folder, found.name), found.title,
-                   f"On the seeds that all values have. {NOTE}")  # fmt: skip
+    return ReportFigure(
+        style.save(figure, folder, found.name),
+        found.title,
+        f"On the seeds that all values have. {NOTE}",
+    )
 
 
 def _grouped(
@@ -87,11 +113,26 @@ def _grouped(
         ends = np.array([[e.low, e.high] for e in by.values()]).reshape(-1, 2)
         reach = np.abs(ends - means[:, None]).T  # [2, orderings]
         if dots:
-            axis.errorbar(place, means, yerr=reach, fmt=MARKERS[i % len(MARKERS)], label=series,
-                          color=colour[series], markersize=6, elinewidth=1.4)  # fmt: skip
+            axis.errorbar(
+                place,
+                means,
+                yerr=reach,
+                fmt=MARKERS[i % len(MARKERS)],
+                label=series,
+                color=colour[series],
+                markersize=6,
+                elinewidth=1.4,
+            )
         else:
-            axis.bar(place, means, width * 0.92, color=colour[series], label=series, yerr=reach,
-                     error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#222222"})  # fmt: skip
+            axis.bar(
+                place,
+                means,
+                width * 0.92,
+                color=colour[series],
+                label=series,
+                yerr=reach,
+                error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#222222"},
+            )
     if not dots:
         axis.set_ylim(bottom=0)  # after the last series: it ends the scaling to what is drawn
     axis.set_xticks(range(len(orders)), list(orders))

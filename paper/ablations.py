@@ -51,11 +51,19 @@ class Ablation:
     @property
     def base(self) -> str:
         """The settings that are no defaults and do not change, in words."""
-        every = [r for by in self.runs.values() for value, runs in by.items() for r in runs
-                 if self.knob.reference in (None, value)]  # fmt: skip
+        every = [
+            r
+            for by in self.runs.values()
+            for value, runs in by.items()
+            for r in runs
+            if self.knob.reference in (None, value)
+        ]
         own = [dict(r.run.settings) for r in every]
-        fixed = {name: value for name, value in own[0].items()
-                 if all(settings.get(name) == value for settings in own)}  # fmt: skip
+        fixed = {
+            name: value
+            for name, value in own[0].items()
+            if all(settings.get(name) == value for settings in own)
+        }
         said = format_settings(fixed)
         otherwise = f"Otherwise {said}, and defaults." if said else "Otherwise defaults."
         return f"{self.knob.meaning}{otherwise}"
@@ -73,11 +81,17 @@ class Ablation:
                 text = "–" if e is None else f"{e}{sign}"
                 row.append(Text(text, value == best))
                 if e is not None:
-                    records.append({
-                        "dataset": self.bench.dataset, "backbone": self.bench.backbone,
-                        "learner": self.learner, "order": order, self.knob.name: value,
-                        "metric": metric, **e.record,
-                    })  # fmt: skip
+                    records.append(
+                        {
+                            "dataset": self.bench.dataset,
+                            "backbone": self.bench.backbone,
+                            "learner": self.learner,
+                            "order": order,
+                            self.knob.name: value,
+                            "metric": metric,
+                            **e.record,
+                        }
+                    )
             rows.append(row)
         head = ["ordering", *(str(value) for value in self.values)]
         note = (
@@ -113,16 +127,20 @@ def find(found: Sorted) -> list[Ablation]:
             known = largest.get((at.bench, at.learner))
             if known is None or _size(turned) > _size(known):
                 largest[at.bench, at.learner] = turned
-        ablations += [_ablation(knob, bench, learner, turned)
-                      for (bench, learner), turned in largest.items()
-                      if max(len(by) for by in turned.values()) > 1]  # fmt: skip
+        ablations += [
+            _ablation(knob, bench, learner, turned)
+            for (bench, learner), turned in largest.items()
+            if max(len(by) for by in turned.values()) > 1
+        ]
     return sorted(ablations, key=lambda a: ([k.name for k in KNOBS].index(a.knob.name), a.name))
 
 
 def _size(turned: Turned) -> tuple[int, int]:
     """The number of values, then of runs."""
-    return (max(len(by) for by in turned.values()),
-            sum(len(runs) for by in turned.values() for runs in by.values()))  # fmt: skip
+    return (
+        max(len(by) for by in turned.values()),
+        sum(len(runs) for by in turned.values() for runs in by.values()),
+    )
 
 
 def _ablation(knob: Knob, bench: Bench, learner: str, base: Turned) -> Ablation:
@@ -147,8 +165,7 @@ def _ablation(knob: Knob, bench: Bench, learner: str, base: Turned) -> Ablation:
 def on_common_seeds(by: Mapping[Named, Results]) -> dict[Named, Results]:
     """The same seeds for all, if there are any: nothing must win by its seeds."""
     common = statistics.common(*by.values()) if by else []
-    return {value: [r for r in runs if r.run.seed in common] or runs
-            for value, runs in by.items()}  # fmt: skip
+    return {value: [r for r in runs if r.run.seed in common] or runs for value, runs in by.items()}
 
 
 def _tied(by: dict[Value, Results], best: Value, measure: str) -> set[Value]:

@@ -12,16 +12,37 @@ _KINDS = {"batch": "B", "online": "O", "streaming": "S"}
 
 def assumptions(names: Sequence[str]) -> Table:
     """One row per learner."""
-    head = ["learner", "kind", "batch size", "fine-tunes", "single pass", "class-incremental",
-            "subset replay", "training", "inference", "buffer", "violates CISLL",
-            "ours is"]  # fmt: skip
+    head = [
+        "learner",
+        "kind",
+        "batch size",
+        "fine-tunes",
+        "single pass",
+        "class-incremental",
+        "subset replay",
+        "training",
+        "inference",
+        "buffer",
+        "violates CISLL",
+        "ours is",
+    ]
     rows, records = [], []
     for name in names:
         t = learners.get(name).traits
-        cells = [name, _KINDS.get(t.kind, t.kind), t.batch_size, _sign(t.fine_tuning),
-                 _sign(t.single_pass), _sign(t.class_incremental), _sign(t.subset_replay),
-                 t.training_time, t.inference_time, t.buffer, _sign(t.violates_cisll),
-                 t.fidelity]  # fmt: skip
+        cells = [
+            name,
+            _KINDS.get(t.kind, t.kind),
+            t.batch_size,
+            _sign(t.fine_tuning),
+            _sign(t.single_pass),
+            _sign(t.class_incremental),
+            _sign(t.subset_replay),
+            t.training_time,
+            t.inference_time,
+            t.buffer,
+            _sign(t.violates_cisll),
+            t.fidelity,
+        ]
         rows.append([Text(cell) for cell in cells])
         records.append({"learner": name} | t.as_dict())
     note = (

@@ -25,8 +25,9 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
         if key.bench == bench and same and key.settings == settings.get(key.learner):
             cells[key.learner, key.order][key.conditions.capacity] = runs
     places = [(name, order) for order in streams.names() for name in main]
-    several = {place: on_common_seeds(cells[place]) for place in places
-               if len(cells.get(place, {})) > 1}  # fmt: skip
+    several = {
+        place: on_common_seeds(cells[place]) for place in places if len(cells.get(place, {})) > 1
+    }
     if not several:
         return None
     sizes: dict[str, set[int]] = defaultdict(set)
@@ -38,21 +39,30 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
     for (learner, order), by in several.items():
         row = [Text(f"{order}, {format_name(learner)}")]
         for capacity in capacities:
-            e = None if capacity not in by else statistics.omega(by[capacity])
+            e = None if capacity not in by else statistics.mu(by[capacity])
             row.append(Text("–" if e is None else str(e)))
             if e is not None:
-                records.append({"dataset": bench.dataset, "learner": learner, "order": order,
-                                "capacity": capacity, "samples": by[capacity][0].capacity,
-                                "bytes": by[capacity][0].memory_bytes, **e.record})  # fmt: skip
+                records.append(
+                    {
+                        "dataset": bench.dataset,
+                        "learner": learner,
+                        "order": order,
+                        "capacity": capacity,
+                        "samples": by[capacity][0].capacity,
+                        "bytes": by[capacity][0].memory_bytes,
+                        **e.record,
+                    }
+                )
         rows.append(row)
     held = {c: format_range(sizes[c] - {0} or {0}) for c in capacities}  # some store no samples
     head = ["ordering, learner", *(f"{c} ({held[c]} samples)" for c in capacities)]
     note = (
-        "Ω_all, mean and 95 % interval; in a row on the seeds that all its figures have. Methods "
+        "μ_all, mean and 95 % interval; in a row on the seeds that all its figures have. Methods "
         "that store less of a sample hold more samples in as many bytes."
     )
-    return Table(f"budgets-{bench.slug}", f"Memory budgets on {bench.title}", head, rows, note,
-                 records)  # fmt: skip
+    return Table(
+        f"budgets-{bench.slug}", f"Memory budgets on {bench.title}", head, rows, note, records
+    )
 
 
 def _settings_of(found: Sorted, bench: Bench, by: dict[str, Results]) -> str:
@@ -64,13 +74,15 @@ def variants(found: Sorted, bench: Bench) -> Table | None:
     """Learners that ran with several settings or conditions: all of them, main ones first."""
     main, conditions = found.main(bench), found.conditions(bench)
     rows, records = [], []
-    orders = [o for o in streams.names()
-              if any((k.bench, k.order) == (bench, o) for k in found.cells)]  # fmt: skip
+    orders = [
+        o for o in streams.names() if any((k.bench, k.order) == (bench, o) for k in found.cells)
+    ]
     for name, by in main.items():
         settings = _settings_of(found, bench, by)
         groups: dict[str, dict[str, Results]] = defaultdict(dict)
         for key, runs in found.cells.items():
-            if key.bench == bench and key.learner == name:
+            same = key.conditions.length == conditions.length  # others have a page of their own
+            if key.bench == bench and key.learner == name and same:
                 groups[_changes(key, conditions, settings)][key.order] = runs
         if len(groups) < 2:
             continue
@@ -82,20 +94,33 @@ def variants(found: Sorted, bench: Bench) -> Table | None:
             row = [Text(f"{name}: {change or 'as in the main table'}")]
             for order in orders:
                 runs = by_order[order].get(change, [])
-                e = (statistics.omega(runs) or statistics.mu(runs)) if runs else None
+                e = statistics.mu(runs) if runs else None
                 row.append(Text("–" if e is None else str(e)))
                 if e is not None:
-                    records.append({"dataset": bench.dataset, "learner": name, "order": order,
-                                    "change": change, **e.record})  # fmt: skip
+                    records.append(
+                        {
+                            "dataset": bench.dataset,
+                            "learner": name,
+                            "order": order,
+                            "change": change,
+                            **e.record,
+                        }
+                    )
             rows.append(row)
     if not rows:
         return None
     note = (
-        "Ω_all (μ_all without Offline), mean and 95 % interval; in an ordering on the seeds that "
-        "all rows of a learner have."
+        "μ_all, mean and 95 % interval; in an ordering on the seeds that all rows of a learner "
+        "have."
     )
-    return Table(f"variants-{bench.slug}", f"Other settings on {bench.title}",
-                 ["learner: change", *orders], rows, note, records)  # fmt: skip
+    return Table(
+        f"variants-{bench.slug}",
+        f"Other settings on {bench.title}",
+        ["learner: change", *orders],
+        rows,
+        note,
+        records,
+    )
 
 
 def _changes(key: CellKey, conditions: Conditions, settings: str) -> str:

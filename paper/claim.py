@@ -68,34 +68,50 @@ class Claim:
     def record(self) -> dict[str, Any]:
         """As plain JSON."""
         return {
-            "claim": self.name, "text": self.text, "where": self.where, "verdict": self.verdict,
-            "why": self.why, "missing": self.missing, "figure": self.figure,
+            "claim": self.name,
+            "text": self.text,
+            "where": self.where,
+            "verdict": self.verdict,
+            "why": self.why,
+            "missing": self.missing,
+            "figure": self.figure,
             "remark": self.remark,
             "evidence": [
                 {"where": e.where, "what": e.what, "measure": e.measure, "outcome": e.outcome}
                 | ({} if e.estimate is None else e.estimate.record | {"p_holm": e.p})
                 for e in self.evidence
             ],
-        }  # fmt: skip
+        }
 
 
 def table(claims: Sequence[Claim]) -> Table:
     """One row for each claim and data set."""
     rows = [
-        [Text(c.text, link=c.figure), Text(c.where), Text(c.verdict, c.verdict != "undecided"),
-         Text(". ".join(filter(None, (c.why, c.remark))))]
+        [
+            Text(c.text, link=c.figure),
+            Text(c.where),
+            Text(c.verdict, c.verdict != "undecided"),
+            Text(". ".join(filter(None, (c.why, c.remark)))),
+        ]
         for c in claims
-    ]  # fmt: skip
+    ]
     note = (
         "Every comparison is a paired difference on common seeds with its 95 % interval, positive "
         "where the claim is right. Confirmed: all of them lie above zero. Not reproduced: at least "
-        "one lies below. Above and below are tested with Holm's correction over the comparisons of "
-        "a claim. Not confirmed: none lies below, and at least one is no effect: its interval "
+        "one lies below. p and intervals have Holm's correction over the comparisons of a claim. "
+        "Not confirmed: none lies below, and at least one is no effect: its interval "
         f"within ± {NEGLIGIBLE}. Undecided: the rest, or fewer than {ENOUGH} seeds."
     )
     records = [{k: v for k, v in c.record().items() if k != "evidence"} for c in claims]
-    return Table("claims", "What is reproduced", ["claim", "where", "verdict", "figures"], rows,
-                 note, records, prose=True)  # fmt: skip
+    return Table(
+        "claims",
+        "What is reproduced",
+        ["claim", "where", "verdict", "figures"],
+        rows,
+        note,
+        records,
+        prose=True,
+    )
 
 
 def evidence_table(claims: Sequence[Claim]) -> Table:
@@ -106,19 +122,33 @@ def evidence_table(claims: Sequence[Claim]) -> Table:
             estimate, symbol = e.estimate, SYMBOLS.get(e.measure, e.measure)
             data = c.where.partition(":")[0].partition(",")[0]
             where = e.where if c.name.startswith("first") else f"{data} {e.where}"
-            cells = ["–"] * 3 if estimate is None else [
-                f"{format_signed(estimate.mean, 4)} ({format_signed(estimate.low, 4)} … "
-                f"{format_signed(estimate.high, 4)})",
-                str(estimate.n), "–" if e.p is None else f"{e.p:.3f}"]  # fmt: skip
-            rows.append([Text(t) for t in (c.name, where, f"{e.what} ({symbol})", *cells,
-                                           e.outcome)])  # fmt: skip
-            records.append({"claim": c.name, "data": c.where.partition(":")[0], "where": e.where,
-                            "what": e.what, "measure": e.measure, "outcome": e.outcome}
-                           | ({} if estimate is None else estimate.record | {"p_holm": e.p})
-                           )  # fmt: skip
-    head = ["claim", "where", "compared", "difference", "seeds", "p (Holm)", "outcome"]
+            cells = (
+                ["–"] * 3
+                if estimate is None
+                else [
+                    f"{format_signed(estimate.mean, 4)} ({format_signed(estimate.low, 4)} … "
+                    f"{format_signed(estimate.high, 4)})",
+                    str(estimate.n),
+                    "–" if e.p is None else f"{e.p:.3f}",
+                ]
+            )
+            rows.append(
+                [Text(t) for t in (c.name, where, f"{e.what} ({symbol})", *cells, e.outcome)]
+            )
+            records.append(
+                {
+                    "claim": c.name,
+                    "data": c.where.partition(":")[0],
+                    "where": e.where,
+                    "what": e.what,
+                    "measure": e.measure,
+                    "outcome": e.outcome,
+                }
+                | ({} if estimate is None else estimate.record | {"p_holm": e.p})
+            )
+    head = ["claim", "where", "compared", "difference", "seeds", "p", "outcome"]
     note = (
-        "p agrees with the interval, with Holm's correction over the comparisons of a claim on a "
-        "data set."
+        "p agrees with the interval; both have Holm's correction over the comparisons of a claim "
+        "on a data set."
     )
     return Table("claims-evidence", "The comparisons behind them", head, rows, note, records)

@@ -36,8 +36,7 @@ ALL = streams.names()
 TEMPORAL = ("instance", "class-instance")
 OTHERS = [order for order in ALL if order != "instance"]
 LITTLE = 0.02  # less is little: where a claim says so of a gain
-SETS = {"eth80", "gtsrb", "icub_camera"}
-CELLS = 12  # of the comparison: these data sets in four orderings
+PAPER_CELLS = 12  # of the paper's table
 
 
 def evaluate(
@@ -47,27 +46,58 @@ def evaluate(
     ablations: Sequence[Ablation],
 ) -> list[Claim]:
     """Every claim, on every data set that has runs for it."""
-    of = {knob: [a for a in ablations if a.knob.name == knob and a.learner == "verse"]
-          for knob in ("capacity", "lam", "r", "ema", "policy")}  # fmt: skip
+    of = {
+        knob: [a for a in ablations if a.knob.name == knob and a.learner == "verse"]
+        for knob in ("capacity", "lam", "r", "ema", "policy")
+    }
     low, high = margins()
     claims = [
-        _first("first", f"VERSE is first in every cell (in the paper: in all {CELLS}) among the "
-               "methods that the paper compares.", of_paper, found, "leads",
-               f"In the paper its margins in Ω go from {low:+.4f} to {high:+.4f}"),
-        _first("first-conforming", "The same among those of them that keep to class-incremental "
-               "streaming learning.", conforming, found),
-    ]  # fmt: skip
+        _first(
+            "first",
+            f"VERSE is first in every cell (in the paper: in all {PAPER_CELLS}) among the "
+            "methods that the paper compares.",
+            of_paper,
+            found,
+            "leads",
+            f"In the paper its margins in Ω go from {low:+.4f} to {high:+.4f}",
+        ),
+        _first(
+            "first-conforming",
+            "The same among those of them that keep to class-incremental streaming learning.",
+            conforming,
+            found,
+        ),
+    ]
     for name, text, knob, orders, compare in TURNED:
-        recipe = f"recipes/ablation-{RECIPES.get(knob, knob)}.toml"
+        recipe = found.comparison.ablations[knob]
         made = [_claim(name, text, a, orders, shown) for a in of[knob] if (shown := compare(a))]
         claims += made or [Claim(name, text, "–", missing=[f"verse compare {recipe}"])]
-    claims += _between(found, "maml", "VERSE beats look-ahead MAML in every ordering.",
-                       ("la-maml", "c-maml"), "mu", "maml")  # fmt: skip
-    claims += _between(found, "virtual-step", "The virtual step helps: VERSE beats itself with "
-                       "α = 0.", ("verse-no-virtual",), "omega", "omega")  # fmt: skip
-    claims += _between(found, "new-sample", "Not of the paper: VERSE gains where the global loss "
-                       "has the new sample too.", ("verse",), "omega", "omega",
-                       ours="verse-new-sample", recipe="ablation-literal")  # fmt: skip
+    claims += _between(
+        found,
+        "maml",
+        "VERSE beats look-ahead MAML in every ordering.",
+        ("la-maml", "c-maml"),
+        "mu",
+        "maml",
+    )
+    claims += _between(
+        found,
+        "virtual-step",
+        "The virtual step helps: VERSE beats itself with α = 0.",
+        ("verse-no-virtual",),
+        "omega",
+        "omega",
+    )
+    claims += _between(
+        found,
+        "new-sample",
+        "Not of the paper: VERSE gains where the global loss has the new sample too.",
+        ("verse",),
+        "omega",
+        "omega",
+        ours="verse-new-sample",
+        recipe="recipes/ablation-literal.toml" if found.comparison.thinned else "",
+    )
     return claims + _losses(found)
 
 
@@ -130,35 +160,66 @@ def _ema_most(a: Ablation) -> list[Evidence]:
 
 
 def _policy(a: Ablation) -> list[Evidence]:
-    return [best(a, order, "reservoir" if order in TEMPORAL else "class-balanced")
-            for order in a.runs]  # fmt: skip
+    return [
+        best(a, order, "reservoir" if order in TEMPORAL else "class-balanced") for order in a.runs
+    ]
 
 
-RECIPES = {"lam": "lambda"}
 Compare = Callable[[Ablation], list[Evidence]]
 TURNED: tuple[tuple[str, str, str, Sequence[str], Compare], ...] = (
     ("capacity", "A larger memory helps (largest − smallest).", "capacity", ALL, _larger),
-    ("lambda", "λ = 0.3 is best in every ordering.", "lam", ALL,
-     lambda a: _best(a, 0.3, ALL)),
-    ("distillation", f"Distillation alone adds little (λ = 0.3 against 0, less than {LITTLE}).",
-     "lam", ALL, _little),
-    ("r", "The acceptance rate r = 0.4 is best (but in instance ordering).", "r", OTHERS,
-     lambda a: _best(a, 0.4, OTHERS)),
-    ("r-more", "r = 0.5 is worse than 0.4.", "r", ALL,
-     lambda a: _pairs(a, 0.4, 0.5, ALL)),
-    ("r-instance", "r = 0 is best in instance ordering.", "r", ["instance"],
-     lambda a: _best(a, 0.0, ["instance"])),
-    ("ema", "A semantic memory by moving average is a better teacher than θ itself.", "ema",
-     ALL,
-     lambda a: _pairs(a, EMA_LEVELS[3], EMA_LEVELS[1], ALL)),
-    ("ema-copy", "Without averaging (a hard copy, γ = 0) temporal orderings degrade.", "ema",
-     TEMPORAL,
-     lambda a: _pairs(a, EMA_LEVELS[3], EMA_LEVELS[2], TEMPORAL)),
-    ("ema-temporal", "The moving average matters most in temporal orderings.", "ema", ALL,
-     _ema_most),
-    ("policy", "Reservoir is best for instance and class-instance, class-balanced for iid and "
-     "class-iid.", "policy", ALL, _policy),
-)  # fmt: skip
+    ("lambda", "λ = 0.3 is best in every ordering.", "lam", ALL, lambda a: _best(a, 0.3, ALL)),
+    (
+        "distillation",
+        f"Distillation alone adds little (λ = 0.3 against 0, less than {LITTLE}).",
+        "lam",
+        ALL,
+        _little,
+    ),
+    (
+        "r",
+        "The acceptance rate r = 0.4 is best (but in instance ordering).",
+        "r",
+        OTHERS,
+        lambda a: _best(a, 0.4, OTHERS),
+    ),
+    ("r-more", "r = 0.5 is worse than 0.4.", "r", ALL, lambda a: _pairs(a, 0.4, 0.5, ALL)),
+    (
+        "r-instance",
+        "r = 0 is best in instance ordering.",
+        "r",
+        ["instance"],
+        lambda a: _best(a, 0.0, ["instance"]),
+    ),
+    (
+        "ema",
+        "A semantic memory by moving average is a better teacher than θ itself.",
+        "ema",
+        ALL,
+        lambda a: _pairs(a, EMA_LEVELS[3], EMA_LEVELS[1], ALL),
+    ),
+    (
+        "ema-copy",
+        "Without averaging (a hard copy, γ = 0) temporal orderings degrade.",
+        "ema",
+        TEMPORAL,
+        lambda a: _pairs(a, EMA_LEVELS[3], EMA_LEVELS[2], TEMPORAL),
+    ),
+    (
+        "ema-temporal",
+        "The moving average matters most in temporal orderings.",
+        "ema",
+        ALL,
+        _ema_most,
+    ),
+    (
+        "policy",
+        "Reservoir is best for instance and class-instance, class-balanced for iid and class-iid.",
+        "policy",
+        ALL,
+        _policy,
+    ),
+)
 
 
 def _first(
@@ -170,12 +231,11 @@ def _first(
     remark: str = "",
 ) -> Claim:
     """In all cells of the comparison proper; on other data in those that there are."""
-    evidence = corrected([of_verdict(v) for v in verdicts if v.learner == "verse" and v.counted])
-    missing = []
-    elsewhere = evidence and not SETS & {bench.dataset for bench in found.compared}
-    if len(evidence) < CELLS and not elsewhere:
-        missing.append(f"{CELLS - len(evidence)} cells of {CELLS}: verse compare "
-                       "recipes/omega-{eth80,gtsrb,icub}.toml")  # fmt: skip
+    mine = [v for v in verdicts if v.learner == "verse" and v.counted]
+    evidence, plan, missing = corrected([of_verdict(v) for v in mine]), found.comparison, []
+    lacking = plan.missing({(v.dataset, v.order) for v in mine}) if mine else len(plan.cells)
+    if lacking:
+        missing.append(f"{lacking} cells of {len(plan.cells)}: verse compare {plan.recipe}")
     sets = ", ".join(dict.fromkeys(bench.title for bench in found.compared))
     return Claim(name, text, sets or "–", evidence, missing, figure if evidence else "", remark)
 
@@ -189,11 +249,11 @@ def _between(
     figure: str,
     *,
     ours: str = "verse",
-    recipe: str = "omega-eth80",
+    recipe: str = "",
 ) -> list[Claim]:
     """VERSE, or a variant of it, against other rows of the main tables."""
     claims = []
-    for bench in found.benches:
+    for bench in found.whole:
         cells = found.main(bench)
         there = [rival for rival in rivals if rival in cells]
         if ours not in cells or not there:
@@ -206,10 +266,12 @@ def _between(
                 lead = statistics.difference(mine, theirs, used) if mine and theirs else None
                 what = f"{_named(ours)} − {_named(rival)}"
                 evidence.append(judged(order, what, used, lead, margin=NEGLIGIBLE))
-        claims.append(Claim(name, text, bench.title, corrected(evidence),
-                            figure=f"{figure}-{bench.slug}"))  # fmt: skip
+        claims.append(
+            Claim(name, text, bench.title, corrected(evidence), figure=f"{figure}-{bench.slug}")
+        )
     absent = rivals if ours == "verse" else [ours]
-    lacking = [f"{', '.join(absent)}: verse compare recipes/{recipe}.toml"]
+    needed = recipe or found.comparison.recipe
+    lacking = [f"{', '.join(absent)}: verse compare {needed}"]
     return claims or [Claim(name, text, "–", missing=lacking)]
 
 
@@ -227,8 +289,16 @@ def _losses(found: PaperResults) -> list[Claim]:
     claims = []
     for (bench, settings), curves in found.losses_of_verse.items():
         evidence = [e for order in streams.names() for e in _falls(order, curves)]
-        claims.append(Claim("losses", text, bench.title, corrected(evidence),
-                            figure=f"losses-{bench.slug}", remark=settings))  # fmt: skip
+        claims.append(
+            Claim(
+                "losses",
+                text,
+                bench.title,
+                corrected(evidence),
+                figure=f"losses-{bench.slug}",
+                remark=settings,
+            )
+        )
     command = "verse run DATASET --out results/losses --track jsonl:results/losses/traces/ID.ndjson"
     return claims or [Claim("losses", text, "–", missing=[command])]
 

@@ -57,12 +57,19 @@ def judged(
 
 
 def corrected(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """With Holm's correction over the comparisons: what may be chance among so many does not
-    count."""
-    ps = iter(statistics.holm([e.p for e in evidence if e.p is not None]))
-    tested = [e if e.p is None else replace(e, p=next(ps)) for e in evidence]
-    return [replace(e, outcome=NONE if e.negligible else OPEN)
-            if e.p is not None and e.p >= CHANCE else e for e in tested]  # fmt: skip
+    """With Holm's correction over the comparisons, of p and intervals: what may be chance among so
+    many does not count."""
+    tested = [e.estimate._replace(p=e.p) for e in evidence if e.estimate and e.p is not None]
+    adjusted = iter(statistics.adjust(tested))
+    listed = []
+    for e in evidence:
+        if e.estimate and e.p is not None:
+            estimate = next(adjusted)
+            e = replace(e, estimate=estimate, p=estimate.p)
+            if estimate.p >= CHANCE:
+                e = replace(e, outcome=NONE if e.negligible else OPEN)
+        listed.append(e)
+    return listed
 
 
 def of_verdict(v: Verdict) -> Evidence:
@@ -76,8 +83,9 @@ def of_verdict(v: Verdict) -> Evidence:
         what += f": fewer than {ENOUGH} seeds of {', '.join(v.not_compared)}"
         return Evidence(where, what, "mu", None, MISSING)
     outcome = {"first": HOLDS, "loss": FAILS}.get(v.verdict, OPEN)
-    e = Estimate(v.lead_mean, v.lead_low, v.lead_high, v.n)
-    return Evidence(where, what, "mu", e, outcome, v.p)
+    p = 1.0 if v.p is None else v.p
+    e = Estimate(v.lead_mean, v.lead_low, v.lead_high, v.n, p)
+    return Evidence(where, what, "mu", e, outcome, p)
 
 
 def pair(a: Ablation, order: str, ours: Value, theirs: Value) -> Evidence:
@@ -94,13 +102,12 @@ def best(a: Ablation, order: str, ours: Value) -> Evidence:
     """One value minus the other that says most: one that beats it, or the closest.
 
     It is best only if it beats every other one, each beyond chance: p is the largest of theirs.
-    That it is not best takes one that beats it: p is the smallest, corrected for their number.
+    That it is not best takes one that beats it, with Holm's correction for their number.
     """
     compared = [pair(a, order, ours, value) for value in a.runs[order] if value != ours]
-    beaten = [e for e in compared if e.outcome == FAILS]
+    beaten = [e for e in corrected(compared) if e.outcome == FAILS]
     if beaten:
-        worst = min(beaten, key=_lead)
-        return replace(worst, p=min(1.0, len(compared) * (worst.p or 0.0)))
+        return min(beaten, key=_lead)
     missing = [e for e in compared if e.outcome == MISSING]
     return missing[0] if missing else max(compared, key=lambda e: (e.p or 0.0, -_lead(e)))
 

@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 from paper.source import PaperResults
 from paper.verdicts import Verdict
 from verse import streams
+from verse.configuration import DEFAULT_LEARNER
 from verse.reports import style
-from verse.reports.cells import orders_of
 from verse.reports.figures import ReportFigure, dots
 from verse.reports.scores import cell_names
 from verse.reports.statistics import Estimate
@@ -35,18 +35,34 @@ def leads(listed: Sequence[Verdict], folder: Path) -> ReportFigure | None:
             e = Estimate(v.lead_mean or 0.0, v.lead_low or 0.0, v.lead_high or 0.0, v.n)
             row, colour = rows[v.bench, v.order], style.VERDICTS[v.verdict]
             dots(axis, {row: e}, colour, hollow=v.verdict in ("tied", "undecided"))
-            axis.annotate(v.rival, (e.mean, row), xytext=(0, 5), textcoords="offset points",
-                          ha="center", fontsize=6.5, color="#444444",
-                          bbox={"fc": "white", "ec": "none", "pad": 0.6})  # fmt: skip
+            axis.annotate(
+                v.rival,
+                (e.mean, row),
+                xytext=(0, 5),
+                textcoords="offset points",
+                ha="center",
+                fontsize=6.5,
+                color="#444444",
+                bbox={"fc": "white", "ec": "none", "pad": 0.6},
+            )
         axis.axvline(0, color=style.BOUND, linewidth=1)
         axis.set_title(name)
         axis.set_xlabel("lead over the best rival")
         axis.set_yticks(range(len(labels)), labels)
         axis.set_ylim(-0.6, len(labels) - 0.2)
-    handles = [Line2D([], [], color=colour, marker="o", linestyle="-", label=word,
-                      mfc="white" if word in ("tied", "undecided") else colour)
-               for word, colour in style.VERDICTS.items()
-               if any(v.verdict == word for v in known)]  # fmt: skip
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=colour,
+            marker="o",
+            linestyle="-",
+            label=word,
+            mfc="white" if word in ("tied", "undecided") else colour,
+        )
+        for word, colour in style.VERDICTS.items()
+        if any(v.verdict == word for v in known)
+    ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     note = (
         "Paired difference in μ_all on common seeds with its 95 % interval; the name above a dot "
@@ -65,8 +81,10 @@ def losses(found: PaperResults, folder: Path) -> list[ReportFigure]:
         figure, axes = style.panels(len(orders), 2.8, width=4.6, rows=2 if len(orders) > 2 else 1)
         for axis, order in zip(axes, orders, strict=True):
             there = [c for c in mine if c.result.run.order == order]
-            for name, label, colour in (("loss_v", "L_v, of the virtual step", "#0072b2"),
-                                        ("loss", "L, of the global step", "#d55e00")):  # fmt: skip
+            for name, label, colour in (
+                ("loss_v", "L_v, of the virtual step", "#0072b2"),
+                ("loss", "L, of the global step", "#d55e00"),
+            ):
                 length = min(len(c.positions) for c in there)
                 values = np.array([c.losses[name][:length] for c in there])  # [seeds, points]
                 width = max(1, length // 25)
@@ -88,25 +106,32 @@ def losses(found: PaperResults, folder: Path) -> list[ReportFigure]:
     return pictures
 
 
-SHOWN = 12  # methods in the overview
+SHOWN = 10  # methods in the overview, beside VERSE and the default
 
 
 def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path) -> ReportFigure:
     """μ_all with its interval: a row for each data set, a column for each ordering."""
     orders = [o for o in streams.names() if any(r["order"] == o for r in listed)]
-    benches = [b for b in found.benches if len(orders_of(found.main(b))) == len(orders)]
-    height = 0.9 + 0.19 * SHOWN
-    figure, axes = style.panels(len(benches) * len(orders), height, width=2.9, rows=len(benches),
-                                share=False)  # fmt: skip
+    benches = found.compared
+    height = 0.7 + 0.16 * (SHOWN + 2)
+    figure, axes = style.panels(
+        len(benches) * len(orders), height, width=2.9, rows=len(benches), share=False
+    )
     for row, bench in enumerate(benches):
         mine = [r for r in listed if r["bench"] == bench.slug and r["rank"] is not None]
-        mean = {name: np.mean([r["rank"] for r in mine if r["learner"] == name])
-                for name in {r["learner"] for r in mine}}  # fmt: skip
+        mean = {
+            name: np.mean([r["rank"] for r in mine if r["learner"] == name])
+            for name in {r["learner"] for r in mine}
+        }
         names = sorted(mean, key=lambda name: (mean[name], name))[:SHOWN]
-        names += [name for name in ("verse",) if name in mean and name not in names]
+        others = ("verse", DEFAULT_LEARNER)
+        names += [name for name in others if name in mean and name not in names]
         for column, order in enumerate(orders):
             axis = axes[row * len(orders) + column]
             by = {r["learner"]: r for r in mine if r["order"] == order}
+            if not by:  # the two long sets have two orderings
+                axis.set_axis_off()
+                continue
             for place, name in enumerate(reversed(names)):
                 if name in by:
                     r = by[name]
@@ -115,17 +140,18 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
             ceiling = next((r["ceiling"] for r in by.values() if r["ceiling"]), None)
             if ceiling is not None and ceiling < 1:
                 axis.axvline(ceiling, color=style.BOUND, linestyle=":", linewidth=1)
-            axis.set_yticks(range(len(names)), list(reversed(names)) if column == 0 else [""] *
-                            len(names), fontsize=7)  # fmt: skip
+            begins = not any(r["order"] in orders[:column] for r in mine)
+            axis.set_yticks(
+                range(len(names)),
+                list(reversed(names)) if begins else [""] * len(names),
+                fontsize=7,
+            )
             axis.set_ylim(-0.6, len(names) - 0.4)
             axis.tick_params(axis="x", labelsize=7)
-            if row == 0:
-                axis.set_title(order)
-            if column == 0:
-                axis.set_ylabel(bench.title.replace(", ", "\n"), fontsize=8)
+            axis.set_title(f"{bench.dataset}, {order}", fontsize=8)
     note = (
         "Mean accuracy over the stream with its 95 % interval over seeds and test videos. Of each "
-        f"data set the {SHOWN} streaming methods with the best mean place; VERSE in red, its "
+        f"data set the {SHOWN} streaming methods with the best mean place, VERSE in red, its "
         "variants in orange. Dotted: the share of test frames whose class was shown, which nobody "
         "can exceed."
     )

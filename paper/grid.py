@@ -29,15 +29,22 @@ STEPS = (
     *(f"{step}:{name}" for name in ("asl", "gtsrb_full") for step in ("tune", "decisive")),
     *(f"tune:{name}" for name in SETS[2:]),
     *(f"decisive:{name}" for name in SETS[2:]),
-    "recipe:virtual-eth80", "recipe:virtual-asl",
-    "recipe:length-asl", "recipe:length-gtsrb_full", "recipe:length-eth80",
+    "recipe:virtual-eth80",
+    "recipe:virtual-asl",
+    "recipe:length-asl",
+    "recipe:length-gtsrb_full",
+    "recipe:length-eth80",
     "recipe:joined",
+    *(f"tune-short:{name}" for name in SETS[2:]),  # the other methods, before they are compared
     *(f"main:{name}" for name in SETS),
     *(f"recipe:scale-{name}-4percent" for name in SETS[2:]),
-    "recipe:parts-eth80", "recipe:parts-asl",
+    "recipe:parts-eth80",
+    "recipe:parts-asl",
     "recipe:scale-reference",
-    "tuning:tuning-resnet18", "recipe:resnet18-paper", "recipe:depth-gtsrb_full",
-)  # fmt: skip
+    "tuning:tuning-resnet18",
+    "recipe:resnet18-paper",
+    "recipe:depth-gtsrb_full",
+)
 
 
 class Driver:
@@ -52,7 +59,9 @@ class Driver:
         kind, _, about = name.partition(":")
         print(f"== {name}", flush=True)
         if kind == "tune":
-            self.tune(about)
+            self.tune(about, "tuning-rates")
+        elif kind == "tune-short":
+            self.tune(about, "tuning-rates-short")
         elif kind == "decisive":  # three seeds of what decides
             self.compare(f"scale-{about}", RESULTS, f"learner={DECISIVE}", "seed=0,1,2")
         elif kind == "main":
@@ -64,9 +73,9 @@ class Driver:
         else:
             sys.exit(f"there is no step {name!r}; there are: {', '.join(STEPS)}")
 
-    def tune(self, name: str) -> None:
+    def tune(self, name: str, first: str) -> None:
         """Both stages, and what they chose into the recipes; test videos are not touched."""
-        self.compare("tuning-rates", TUNING, f"dataset={name}")
+        self.compare(first, TUNING, f"dataset={name}")
         if self.dry_run:
             return
         for _ in range(4):  # at most so many rates beyond an edge

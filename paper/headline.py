@@ -6,27 +6,46 @@ from paper import verdicts
 from paper.source import PaperResults
 from verse.configuration import DEFAULT_LEARNER
 from verse.reports import scores
+from verse.reports.scores import Record
+from verse.reports.statistics import ENOUGH
 
-FIGURE = "docs/results/figures/overview.png"
+PLACE = "docs/results"
+NONE = "No finished run yet.\n"
 
 
-def block(found: PaperResults) -> str:
-    """Markdown: the figure, who is ahead, and where VERSE stands."""
-    listed = [r for r in scores.records(found)
-              if r["bench"] in {bench.slug for bench in found.compared}]  # fmt: skip
+def block(main: PaperResults, first: PaperResults) -> str:
+    """Markdown: the figure, who is ahead, and where VERSE stands; of the main comparison as soon as
+    it has enough seeds to say something."""
+    found = main if _decided(main) else first
+    listed = _decided(found)
     if not listed:
-        return "No finished run yet.\n"
-    cells = {(r["bench"], r["order"]) for r in listed}
+        return NONE
+    plan = found.comparison
+    cells = {(r["dataset"], r["order"]) for r in listed}
+    of = f" of {len(plan.cells)}" if plan.missing(cells) else ""
     best = [str(row[0].text) for row in scores.ranks(listed).rows[:3]]
+    which = (
+        "Older results on short streams"
+        if plan.thinned
+        else "Real videos, every frame, 23 remembered samples a class"
+    )
     newer = (
         ""
         if any(r["learner"] == DEFAULT_LEARNER for r in listed)
-        else f"The default learner, {DEFAULT_LEARNER}, is newer than these runs. "
+        else f"; the default learner, {DEFAULT_LEARNER}, is not among these runs yet"
     )
-    judged = verdicts.counts(verdicts.of_paper(found), verdicts.OF_PAPER)
+    judged = verdicts.counts(verdicts.of_paper(found), verdicts.OF_PAPER).removesuffix(".")
+    folder = f"{PLACE}/{plan.folder}".rstrip("/")
     return (
-        f"![Mean accuracy of the best methods on each data set]({FIGURE})\n\n"
-        f"On average over {len(cells)} combinations of data set and ordering (cells), {best[0]}, "
-        f"{best[1]} and {best[2]} rank highest. {judged} {newer}"
-        "See [all results](docs/results/index.md) for every method and its confidence interval.\n"
+        f"![Mean accuracy of the best methods on each data set]({folder}/figures/overview.png)\n\n"
+        f"{which}: on average over {len(cells)}{of} combinations of data set and ordering (cells), "
+        f"{', '.join(best[:-1])} and {best[-1]} rank highest. {judged}{newer}. "
+        f"See [all results]({PLACE}/index.md) for every method and its confidence interval, and "
+        "[what was tried](docs/learners/verse.md#why-it-is-not-first) where VERSE is not first.\n"
     )
+
+
+def _decided(found: PaperResults) -> list[Record]:
+    """The cells with enough seeds."""
+    benches = {bench.slug for bench in found.compared}
+    return [r for r in scores.records(found) if r["bench"] in benches and r["n"] >= ENOUGH]

@@ -46,10 +46,10 @@ def _rate(key: CellKey, _: Collection[CellKey]) -> list[str]:
 
 
 def _capacity(key: CellKey, _: Collection[CellKey]) -> list[str]:
-    """A fixed number of samples only: a budget a class grows with the stream."""
-    if budget(key.conditions.capacity, stream_length=1)["capacity"] is None:
-        return []
-    return [_base(replace(key, conditions=replace(key.conditions, capacity="")))]
+    """A budget a class grows with the stream, so it is compared with its own kind only."""
+    fixed = budget(key.conditions.capacity, stream_length=1)["capacity"] is not None
+    kind = "fixed" if fixed else key.conditions.capacity.lstrip("0123456789.")
+    return [_base(replace(key, conditions=replace(key.conditions, capacity=kind)))]
 
 
 def _policy(key: CellKey, _: Collection[CellKey]) -> list[str]:
@@ -84,13 +84,26 @@ def ema_level(key: CellKey) -> str:
 
 
 KNOBS = (
-    Knob("capacity", "Capacity of the memory (samples)", lambda _, runs: runs[0].capacity,
-         _capacity, "omega"),
+    Knob(
+        "capacity",
+        "Capacity of the memory (samples)",
+        lambda _, runs: runs[0].capacity,
+        _capacity,
+        "omega",
+    ),
     Knob("lam", "Weight λ of the distillation", lambda key, _: key.values["lam"], _weight, "omega"),
     Knob("r", "Acceptance rate r", lambda key, _: key.values["r"], _rate, "omega"),
-    Knob("ema", "Semantic memory", lambda key, _: ema_level(key), _ema, "mu", bars=True,
-         reference=EMA_LEVELS[3], meaning="Hard copy: γ = 0; teacher θ: γ = 0 and r = 1; no "
-         "distillation: λ = 0. "),
-    Knob("policy", "Replacement policy", lambda _, runs: runs[0].run.memory, _policy, "mu",
-         bars=True),
-)  # fmt: skip
+    Knob(
+        "ema",
+        "Semantic memory",
+        lambda key, _: ema_level(key),
+        _ema,
+        "mu",
+        bars=True,
+        reference=EMA_LEVELS[3],
+        meaning="Hard copy: γ = 0; teacher θ: γ = 0 and r = 1; no distillation: λ = 0. ",
+    ),
+    Knob(
+        "policy", "Replacement policy", lambda _, runs: runs[0].run.memory, _policy, "mu", bars=True
+    ),
+)

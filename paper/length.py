@@ -1,50 +1,55 @@
-"""Accuracy against the length of the stream: ``python -m paper.length`` writes its figure.
+"""When training the network pays off: accuracy against the length of the stream, and its depth.
 
-It reads results/ and writes docs/images/length.png and .svg, from the runs of
-``recipes/length-*.toml`` and, for the whole stream, of ``recipes/scale-*.toml``.
+The runs are those of ``recipes/length-*.toml``, for the whole stream of ``recipes/scale-*.toml``,
+and of ``recipes/depth-gtsrb_full.toml``. ``python -m paper.pages`` writes docs/results/length.md.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from paper.source import ROOT
+from verse.configuration import DEFAULT_LEARNER
 from verse.experiments.recipe import read_recipe
 from verse.experiments.result import Result
-from verse.experiments.store import Store
-from verse.reports import style
+from verse.reports import statistics, style
+from verse.reports.cells import Results
+from verse.reports.figures import ReportFigure
+from verse.reports.page import Section
+from verse.reports.statistics import ENOUGH, Estimate
+from verse.reports.tables import Table, Text, format_signed
 
-SETS = ("eth80", "asl", "gtsrb_full")
+SETS = {"eth80": "like ImageNet", "asl": "unlike ImageNet", "gtsrb_full": "unlike ImageNet"}
 ORDERS = ("class-instance", "iid")
+CLOSED = ("ncm", "slda", "slda-grid", "ridge")
+GROUPS = {
+    "trained network": ("verse", "tinyer", "er-ace"),
+    f"default, {DEFAULT_LEARNER}": (DEFAULT_LEARNER,),
+}
+TITLE = "When training the network pays off"
+QUESTION = (
+    "For which length of the stream, and for which distance from the images of pretraining, is a "
+    "trained network better than statistics of fixed features?"
+)
+NONE = (
+    "No run of `recipes/length-*.toml` on test videos is finished yet: `python -m paper.grid` "
+    "makes them."
+)
+ByLength = dict[int, dict[str, Results]]
+"""Frames of the stream → learner → runs."""
 
 
-@dataclass
-class Curve:
-    """Frames of the stream → accuracy at its end, one value for each seed."""
+@dataclass(frozen=True)
+class Lead:
+    """Of the best of a group over closed forms, in accuracy at the end of the stream."""
 
-    points: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
-
-    def means(self) -> tuple[list[int], list[float], list[float]]:
-        """Lengths, means, and half of the range over seeds."""
-        lengths = sorted(self.points)
-        values = [self.points[n] for n in lengths]
-        spread = [float(np.ptp(v)) / 2 for v in values]
-        return lengths, [float(np.mean(v)) for v in values], spread
-
-
-def curves(results: Iterable[Result], wanted: set[str]) -> dict[tuple[str, str, str], Curve]:
-    """(data set, ordering, learner) → its curve, from the runs that are wanted."""
-    found: dict[tuple[str, str, str], Curve] = defaultdict(Curve)
-    for r in results:
-        if r.id in wanted:
-            place = (r.run.dataset.removeprefix("folder:"), r.run.order, r.run.learner)
-            found[place].points[r.frames].append(r.alpha[-1])
-    return dict(found)
+    learner: str
+    rival: str
+    estimate: Estimate
+    word: str
+    """"ahead" of every closed form, "behind" one of them, or "level"."""
 
 
 def identities(recipes: Path) -> set[str]:
@@ -59,37 +64,220 @@ def identities(recipes: Path) -> set[str]:
     return names
 
 
-def draw(found: dict[tuple[str, str, str], Curve], folder: Path) -> None:
-    """A row of panels for each ordering, a panel for each data set."""
-    learners = list(dict.fromkeys(learner for _, _, learner in found))
-    looks = style.looks(learners)
-    with style.use_style():
-        figure, axes = style.panels(len(SETS) * len(ORDERS), 2.8, rows=len(ORDERS))
-        places = [(order, data) for order in ORDERS for data in SETS]
-        for axis, (order, data) in zip(axes, places, strict=True):
-            for learner, look in looks.items():
-                if curve := found.get((data, order, learner)):
-                    x, y, spread = curve.means()
-                    axis.errorbar(x, y, spread, color=look.colour, marker=look.marker, ms=4,
-                                  lw=1.3, elinewidth=0.8, label=learner)  # fmt: skip
-            axis.set_xscale("log")
-            axis.set_title(f"{data}, {order}")
-            axis.set_xlabel("frames of the stream")
-        for axis in axes[:: len(SETS)]:
-            axis.set_ylabel("accuracy at its end")
-        handles = {t: h for axis in axes for h, t in zip(*axis.get_legend_handles_labels(),
-                                                         strict=True)}  # fmt: skip
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
-        style.save(figure, folder, "length")
+def collect(results: Iterable[Result], wanted: set[str]) -> dict[tuple[str, str], ByLength]:
+    """(data set, ordering) → its runs by length, where some are shortened."""
+    found: dict[tuple[str, str], ByLength] = {}
+    for r in sorted(results, key=lambda r: (r.frames, r.run.learner, r.run.seed)):
+        if r.id in wanted:
+            place = (r.run.dataset.removeprefix("folder:"), r.run.order)
+            by = found.setdefault(place, {}).setdefault(r.frames, {})
+            by.setdefault(r.run.learner, []).append(r)
+    places = ((data, order) for data in SETS for order in ORDERS)
+    return {place: found[place] for place in places if len(found.get(place, ())) > 1}
 
 
-def main() -> None:
-    """Draw what there is."""
-    found = curves(Store(ROOT / "results").results(), identities(ROOT / "recipes"))
-    if not found:
-        raise SystemExit("no run of recipes/length-*.toml is in results: python -m paper.grid")
-    draw(found, ROOT / "docs" / "images")
+def judge(ours: Mapping[str, Results], closed: Mapping[str, Results]) -> Lead | None:
+    """The best of a group against the closed forms; None without enough common seeds.
+
+    Ahead takes a lead over every closed form, with Holm's correction over the group, because one of
+    it is enough; behind takes one closed form that leads every one of the group, with Holm's
+    correction over closed forms.
+    """
+    least: dict[str, tuple[str, Estimate]] = {}
+    beaten = []
+    for name, runs in ours.items():
+        leads = {n: statistics.difference(runs, theirs, "final") for n, theirs in closed.items()}
+        sure = {n: lead for n, lead in leads.items() if lead is not None and lead.enough}
+        if sure and len(sure) == len(leads):
+            rival = min(sure, key=lambda n: sure[n].low)
+            least[name] = (rival, sure[rival])
+            beaten.append(any(e.high < 0 for e in statistics.adjust(list(sure.values()))))
+    if not least:
+        return None
+    adjusted = statistics.adjust([lead for _, lead in least.values()])
+    best = max(range(len(least)), key=lambda i: adjusted[i].mean)
+    learner, (rival, _) = list(least.items())[best]
+    ahead = any(e.low > 0 for e in adjusted)
+    word = "ahead" if ahead else "behind" if all(beaten) else "level"
+    return Lead(learner, rival, adjusted[best], word)
 
 
-if __name__ == "__main__":
-    main()
+def leads(by: ByLength, names: Iterable[str]) -> dict[int, Lead]:
+    """Length → the lead of the best of these, where it can be judged."""
+    found = {}
+    for frames, learners in by.items():
+        closed = {n: learners[n] for n in CLOSED if n in learners}
+        lead = judge({n: learners[n] for n in names if n in learners}, closed) if closed else None
+        if lead is not None:
+            found[frames] = lead
+    return found
+
+
+def sentence(data: str, order: str, judged: Mapping[int, Lead]) -> str:
+    """At which length a trained network passes closed forms, or that it does not up to here."""
+    where = f"{data} ({SETS[data]}), {order}"
+    if not judged:
+        return f"{where}: fewer than {ENOUGH} common seeds so far."
+    ahead = [frames for frames, lead in judged.items() if lead.word == "ahead"]
+    last = max(judged)
+    lead = judged[last]
+    rest = (
+        f"at {last:,} frames {lead.learner} is {lead.word} ({format_signed(lead.estimate.mean)} "
+        f"against {lead.rival})"
+    )
+    if not ahead:
+        return f"{where}: not ahead at any length up to here; {rest}."
+    lasting = [n for n in ahead if all(m in ahead for m in judged if m > n)]
+    when = f"from {min(lasting):,} frames on" if lasting else f"at {', '.join(map(str, ahead))}"
+    return f"{where}: ahead {when}; {rest}."
+
+
+def sections(results: Iterable[Result], recipes: Path, folder: Path) -> list[Section]:
+    """The page: text, figure, table of leads, and how much of the network learns."""
+    results = list(results)
+    found = collect(results, identities(recipes))
+    first = Section(TITLE, QUESTION if found else f"{QUESTION}\n\n{NONE}")
+    if found:
+        network = GROUPS["trained network"]
+        lines = [f"- {sentence(*place, leads(by, network))}" for place, by in found.items()]
+        first.text += (
+            " A trained network against closed forms, accuracy at the end of the stream:\n\n"
+        ) + "\n".join(lines)
+        first.add(draw(found, folder), table(found))
+    depth = Section("How much of the network learns")
+    wanted = {run.id for run in read_recipe(recipes / "depth-gtsrb_full.toml").runs}
+    deep = depth_table([r for r in results if r.id in wanted])
+    if deep is None:
+        depth.text = "No run of `recipes/depth-gtsrb_full.toml` is finished yet."
+    depth.add(deep)
+    return [first, depth]
+
+
+def draw(found: Mapping[tuple[str, str], ByLength], folder: Path) -> ReportFigure:
+    """A panel for each data set and ordering, frames on a logarithmic axis."""
+    wanted = [*CLOSED, *(name for names in GROUPS.values() for name in names)]
+    looks = style.looks(wanted)
+    rows = len({order for _, order in found})
+    figure, axes = style.panels(len(found), 2.8, rows=rows)
+    places = sorted(found, key=lambda place: ORDERS.index(place[1]))
+    for axis, place in zip(axes, places, strict=True):
+        for learner, look in looks.items():
+            points = {
+                frames: statistics.final(by[learner])
+                for frames, by in found[place].items()
+                if learner in by
+            }
+            if points:
+                means = [e.mean for e in points.values()]
+                reach = (
+                    [abs(e.mean - e.low) for e in points.values()],
+                    [abs(e.high - e.mean) for e in points.values()],
+                )
+                axis.errorbar(
+                    list(points),
+                    means,
+                    reach,
+                    color=look.colour,
+                    marker=look.marker,
+                    ms=4,
+                    lw=1.3,
+                    elinewidth=0.7,
+                    label=learner,
+                )
+        axis.set_xscale("log")
+        axis.set_title(", ".join(place))
+        axis.set_xlabel("frames of the stream")
+        axis.set_ylabel("accuracy at its end")
+    handles = {
+        name: handle
+        for axis in axes
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    note = (
+        "Accuracy on all test frames at the end of streams of several lengths, mean and 95 % "
+        "interval over seeds and test videos."
+    )
+    return ReportFigure(
+        style.save(figure, folder, "length"), "Accuracy against the length of the stream", note
+    )
+
+
+def table(found: Mapping[tuple[str, str], ByLength]) -> Table:
+    """Leads over closed forms: a row for each data set, ordering and group, a column a length."""
+    lengths = sorted({_column(frames) for by in found.values() for frames in by})
+    rows, records = [], []
+    for (data, order), by in found.items():
+        for group, names in GROUPS.items():
+            judged = leads(by, names)
+            cells = {_column(frames): lead for frames, lead in judged.items()}
+            row = [Text(f"{data} {order}, {group}")]
+            for length in lengths:
+                lead = cells.get(length)
+                row.append(Text("–") if lead is None else _cell(lead))
+            rows.append(row)
+            for frames, lead in judged.items():
+                records.append(
+                    {"dataset": data, "order": order, "group": group, "frames": frames}
+                    | {"learner": lead.learner, "rival": lead.rival, "outcome": lead.word}
+                    | lead.estimate.record
+                )
+    note = (
+        "Lead in accuracy at the end over the closed form that is hardest to beat, on common "
+        "seeds: who, and by how much. Bold: ahead of every closed form, with Holm's correction "
+        "over the methods of a group. ▼: a closed form is ahead, with Holm's correction over "
+        f"closed forms. Dash: fewer than {ENOUGH} common seeds. Trained networks: "
+        f"{', '.join(GROUPS['trained network'])}; closed forms: {', '.join(CLOSED)}."
+    )
+    head = ["data, ordering, method", *(f"{n:,}" if n else "all" for n in lengths)]
+    # the whole stream comes last
+    order_ = [0, *sorted(range(1, len(head)), key=lambda i: head[i] == "all")]
+    return Table(
+        "length",
+        "Lead over closed forms by the length of the stream",
+        [head[i] for i in order_],
+        [[row[i] for i in order_] for row in rows],
+        note,
+        records,
+    )
+
+
+def _column(frames: int) -> int:
+    """Shortened streams have round lengths; 0 stands for the whole stream, whatever its length."""
+    return frames if frames in (100, 300, 1000, 3000, 10000) else 0
+
+
+def _cell(lead: Lead) -> Text:
+    mark = " ▼" if lead.word == "behind" else ""
+    text = f"{lead.learner} {format_signed(lead.estimate.mean)}{mark}"
+    return Text(text, lead.word == "ahead")
+
+
+def depth_table(results: Iterable[Result]) -> Table | None:
+    """Accuracy at the end by where the plastic part begins; None without runs."""
+    by: dict[tuple[str, str, str], dict[tuple[str, int], Results]] = defaultdict(dict)
+    for r in results:
+        split = (r.run.backbone, r.circumstances.get("at", r.run.at or ""), r.run.learner)
+        by[split].setdefault((r.run.order, r.frames), []).append(r)
+    if not by:
+        return None
+    columns = sorted({place for cells in by.values() for place in cells})
+    rows, records = [], []
+    for (backbone, at, learner), cells in sorted(by.items()):
+        row = [Text(learner), Text(f"{backbone} {at}")]
+        for place in columns:
+            e = statistics.final(cells[place]) if place in cells else None
+            row.append(Text("–" if e is None else str(e)))
+            if e is not None:
+                records.append(
+                    {"learner": learner, "backbone": backbone, "at": at}
+                    | {"order": place[0], "frames": place[1]}
+                    | e.record
+                )
+        rows.append(row)
+    head = ["learner", "trained from", *(f"{order}, {frames:,}" for order, frames in columns)]
+    note = (
+        "gtsrb_full, accuracy at the end, mean and 95 % interval. Rates are those chosen for the "
+        "grid; other splits were not tuned by themselves."
+    )
+    return Table("depth", "Depth of the trained part", head, rows, note, records)

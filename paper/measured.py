@@ -121,8 +121,10 @@ def bound_cells() -> list[Cell]:
 
 def _as_learner(result: Result) -> Result:
     """The bound of a run in the place of its learner."""
-    events = tuple(replace(event, accuracy=bound.accuracy, by_video=bound.by_video)
-                   for event, bound in zip(result.events, result.offline, strict=True))  # fmt: skip
+    events = tuple(
+        replace(event, accuracy=bound.accuracy, by_video=bound.by_video)
+        for event, bound in zip(result.events, result.offline, strict=True)
+    )
     return replace(result, events=events)
 
 

@@ -1,7 +1,8 @@
-"""Writes the tables of the README, docs/protocol.md and the learners' pages from finished runs.
+"""Writes everything that follows from finished runs: docs/results, and tables of other pages.
 
-``python -m paper.pages`` reads results/ and replaces what stands between the markers; a test
-compares the pages with the results.
+``python -m paper.pages`` reads results/ and recipes/, writes docs/results anew and replaces what
+stands between the markers of the README, recipes/README.md, docs/protocol.md and the learners'
+pages; tests compare the pages with the results.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-from paper import headline, measured, tuning_table
+from paper import headline, measured, progress, report
 from paper.blocks import filled, table
-from paper.source import read
+from paper.source import PaperResults, read
 from verse import learners, streams
 from verse.experiments.result import Result
 from verse.experiments.store import Store
@@ -76,11 +78,24 @@ def decisions() -> str:
         found = groups[key]
         mu, final = [r.mu_all for r in found], [r.alpha[-1] for r in found]
         rows.append(
-            [*key, *(f"{statistics.mean(v):.3f} ({min(v):.3f}–{max(v):.3f})" for v in (mu, final)),
-             str(sum(r.refused for r in found)), str(len(found))]
-        )  # fmt: skip
-    head = ["learner", "F from", "normalisation", "clip", "answers by", "μ_all", "final",
-            "refused", "seeds"]  # fmt: skip
+            [
+                *key,
+                *(f"{statistics.mean(v):.3f} ({min(v):.3f}–{max(v):.3f})" for v in (mu, final)),
+                str(sum(r.refused for r in found)),
+                str(len(found)),
+            ]
+        )
+    head = [
+        "learner",
+        "F from",
+        "normalisation",
+        "clip",
+        "answers by",
+        "μ_all",
+        "final",
+        "refused",
+        "seeds",
+    ]
     return table(head, rows)
 
 
@@ -158,7 +173,7 @@ def rates() -> str:
     rows = [
         [*place, *(f"{by[rate].mu_all:.3f}" if rate in by else "–" for rate in RATES)]
         for place, by in sorted(found.items(), key=_verse_first)
-    ]  # fmt: skip
+    ]
     return table(["learner", "data", *RATES], rows)
 
 
@@ -175,19 +190,32 @@ def _without_rate(result: Result) -> dict[str, object]:
     return {k: v for k, v in result.run.settings.items() if k not in ("beta", "lr")}
 
 
+@cache
+def _read() -> tuple[PaperResults, PaperResults]:
+    """Both comparisons, read once."""
+    return read(RESULTS)
+
+
 def _headline() -> str:
-    return headline.block(read())
+    return headline.block(*_read())
+
+
+def _progress() -> str:
+    main, _ = _read()
+    every = [run for found in main.cells.values() for run in found]
+    tried = [r for r in every if r.run.validation]
+    return progress.block(report.tested(every), tried, DOCS.parent / "recipes")
 
 
 TABLES = (
     (DOCS.parent / "README.md", "headline", _headline),
+    (DOCS.parent / "recipes" / "README.md", "progress", _progress),
     (DOCS / "protocol.md", "protocol", protocol),
     (DOCS / "learners" / "verse.md", "decisions", decisions),
     (DOCS / "protocol.md", "sanity", sanity),
     (DOCS / "learners" / "verse.md", "stability", stability),
     (DOCS / "performance.md", "depth", depth),
     (DOCS / "experiments.md", "rates", rates),
-    (DOCS / "scale.md", "tuned", tuning_table.first_stage),
 )
 
 
@@ -199,7 +227,9 @@ def blocks() -> Iterator[tuple[Path, str, str]]:
 
 
 def main() -> None:
-    """Write every table into its page."""
+    """Write docs/results, then every table into its page."""
+    report.write_all(*_read())
+    print(f"wrote {report.OUT.relative_to(DOCS.parent)}")
     for page, marker, text in blocks():
         before = page.read_text(encoding="utf-8")
         after = filled(before, marker, text)

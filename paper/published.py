@@ -11,11 +11,21 @@ from verse.reports.statistics import interval
 from verse.reports.tables import Table, Text
 
 LEARNERS = {
-    "Fine-tune": "fine-tune", "EWC++": "ewcpp", "MAS": "mas", "AGEM": "agem", "FIFO": "fifo",
-    "GDumb": "gdumb", "TinyER": "tinyer", "DER": "der", "DER++": "derpp", "CLS-ER": "cls-er",
-    "ExStream": "exstream", "REMIND": "remind", "VERSE": "verse",
+    "Fine-tune": "fine-tune",
+    "EWC++": "ewcpp",
+    "MAS": "mas",
+    "AGEM": "agem",
+    "FIFO": "fifo",
+    "GDumb": "gdumb",
+    "TinyER": "tinyer",
+    "DER": "der",
+    "DER++": "derpp",
+    "CLS-ER": "cls-er",
+    "ExStream": "exstream",
+    "REMIND": "remind",
+    "VERSE": "verse",
     "Offline-mean-accuracy": "offline",
-}  # fmt: skip
+}
 RIVALS = [name for name in LEARNERS.values() if name not in ("verse", "offline")]
 DATASETS = {"iCub1.0": "icub1", "iCub28": "icub28", "CoRe50": "core50"}
 Published = dict[tuple[str, str, str], float]
@@ -41,8 +51,9 @@ def margins() -> tuple[float, float]:
     leads = []
     for (dataset, order, learner), value in facts.items():
         if learner == "verse":
-            rivals = [v for (d, o, n), v in facts.items()
-                      if (d, o) == (dataset, order) and n in RIVALS]  # fmt: skip
+            rivals = [
+                v for (d, o, n), v in facts.items() if (d, o) == (dataset, order) and n in RIVALS
+            ]
             leads.append(value - max(rivals))
     return min(leads), max(leads)
 
@@ -57,13 +68,34 @@ def beside(listed: list[dict[str, Any]]) -> Table | None:
             continue
         ours = interval(r["mean"], r["low"], r["high"])
         within = r["low"] <= paper <= r["high"]
-        cells = [r["learner"], r["dataset"], r["order"], r["backbone"], ours, f"{paper:.3f}",
-                 f"{r['mean'] - paper:+.3f}", "yes" if within else "no"]  # fmt: skip
+        cells = [
+            r["learner"],
+            r["dataset"],
+            r["order"],
+            r["backbone"],
+            ours,
+            f"{paper:.3f}",
+            f"{r['mean'] - paper:+.3f}",
+            "yes" if within else "no",
+        ]
         rows.append([Text(cell) for cell in cells])
-        records.append({key: r[key] for key in ("dataset", "order", "learner", "backbone", "mean",
-                        "low", "high", "n")} | {"paper": paper})  # fmt: skip
-    head = ["learner", "data set", "ordering", "backbone", "Ω_all here", "paper", "difference",
-            "paper's in our interval"]  # fmt: skip
+        records.append(
+            {
+                key: r[key]
+                for key in ("dataset", "order", "learner", "backbone", "mean", "low", "high", "n")
+            }
+            | {"paper": paper}
+        )
+    head = [
+        "learner",
+        "data set",
+        "ordering",
+        "backbone",
+        "Ω_all here",
+        "paper",
+        "difference",
+        "paper's in our interval",
+    ]
     note = "The paper gives means over 10 permutations, without intervals."
     return Table("paper", "Beside the paper's figures", head, rows, note, records) if rows else None
 
@@ -85,6 +117,13 @@ def reference() -> list[Table]:
             bold = learner == "verse"
             cells = (Text("–" if v is None else f"{v:.3f}", bold) for v in values)
             rows.append([Text(title), *cells])
-        tables.append(Table(f"paper-{dataset}", f"Ω_all as the paper reports it: {dataset}",
-                            ["learner", *orders], rows, note))  # fmt: skip
+        tables.append(
+            Table(
+                f"paper-{dataset}",
+                f"Ω_all as the paper reports it: {dataset}",
+                ["learner", *orders],
+                rows,
+                note,
+            )
+        )
     return tables

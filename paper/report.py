@@ -1,7 +1,8 @@
-"""Writes docs/results: ``python -m paper.report`` from results/; a test says when it is due.
+"""Writes docs/results from results/: ``python -m paper.pages``; a test says when it is due.
 
-A short page, and one click away a page for each data set, the paper's claims, ablations, tuning and
-the paper's own figures. Figures are PNG, tables also CSV.
+A short page, and one click away a page for each data set, the paper's claims, ablations, tuning,
+the virtual step, the length of streams and the paper's own figures; the first comparison the same
+way in a folder of its own. Figures are PNG, tables also CSV.
 """
 
 from __future__ import annotations
@@ -18,34 +19,60 @@ from paper import (
     claim,
     claims,
     figures,
+    length,
     published,
+    tuning_table,
     verdicts,
+    virtual,
 )
-from paper.source import ROOT, PaperResults, digest, read
+from paper.source import ROOT, PaperResults, digest
 from verse import learners
+from verse.cli.output import plural
+from verse.experiments.result import Result
 from verse.reports import figures as own_figures
 from verse.reports import offline, scores, style
 from verse.reports.cells import Bench, orders_of
 from verse.reports.figures import ReportFigure
-from verse.reports.page import Section, plural
+from verse.reports.page import Section
 from verse.reports.report import facts, make_tuning_section
 from verse.reports.scores import Record
+from verse.reports.statistics import ENOUGH
 from verse.reports.tables import Table
 
 OUT = ROOT / "docs" / "results"
-REGIME = (
-    "What is said here is said of these runs: their streams are shorter and their memory smaller "
-    "than the paper's, on other data and mostly with another network. That a claim is not "
-    "reproduced here does not refute it. [How learners are measured](../protocol.md) says what "
-    "each figure means, [comparing methods](../experiments.md) how to make them again."
-)
+Pages = dict[str, list[Section]]
 
 
-def write(found: PaperResults, out: Path = OUT, source: str = "") -> None:
-    """All pages, from what was found."""
+def write_all(main: PaperResults, first: PaperResults, out: Path = OUT) -> None:
+    """Both comparisons."""
     shutil.rmtree(out, ignore_errors=True)
+    source = digest()
+    write(first, out / first.comparison.folder, source)
+    write(main, out, source, main_pages(main, out / "figures"))
+
+
+def main_pages(main: PaperResults, folder: Path, recipes: Path = ROOT / "recipes") -> Pages:
+    """Those that only the main comparison has; they say what of them is not finished."""
+    every = [run for found in main.cells.values() for run in found]
+    with style.use_style():
+        return {
+            "length": length.sections(tested(every), recipes, folder),
+            "virtual": virtual.sections(tested(every), recipes, folder),
+            "tuning": tuning_table.sections(every, recipes),
+        }
+
+
+def tested(results: list[Result]) -> list[Result]:
+    """Those on test videos."""
+    return [r for r in results if r.run.validation is None]
+
+
+def write(
+    found: PaperResults, out: Path = OUT, source: str = "", more: Pages | None = None
+) -> None:
+    """All pages of one comparison, from what was found."""
     folder = out / "figures"
-    listed = scores.records(found)
+    listed = [r for r in scores.records(found) if r["bench"] in {b.slug for b in found.whole}]
     groups = [
         (verdicts.verdicts(found), verdicts.BEST),
         (verdicts.of_paper(found), verdicts.OF_PAPER),
@@ -53,22 +80,27 @@ def write(found: PaperResults, out: Path = OUT, source: str = "") -> None:
     ]
     turned = ablations.find(found)
     claimed = claims.evaluate(found, groups[1][0], groups[2][0], turned)
+    counted = [r for r in listed if r["bench"] in {b.slug for b in found.compared}]
+    pages: Pages = {}
+    first: list[Table | ReportFigure] = []
     with style.use_style():
-        pages = {bench.slug: _bench(found, bench, listed, folder) for bench in found.benches}
-        pages["claims"] = _claims(found, groups, claimed, folder)
+        if listed:
+            pages |= {bench.slug: _bench(found, bench, listed, folder) for bench in found.whole}
+            pages["claims"] = _claims(found, groups, claimed, folder)
+            first = [figures.overview(found, counted, folder), scores.ranks(counted)]
         if turned:
             pages["ablations"] = _ablations(turned, folder)
         if found.tuning:
             pages["tuning"] = [make_tuning_section(found)]
         pages["paper"] = _paper(listed)
-        first = figures.overview(found, listed, folder)
+    pages |= more or {}
+    back = "[Results](index.md)"
     for name, sections in pages.items():
-        _save(out, name, f"# {sections[0].title}\n\n[Results](index.md)\n", sections)
-    runs = facts(found, listed)
-    text = _index(listed, groups, runs["runs"], pages)
-    ranks = scores.ranks([r for r in listed if r["bench"] in {b.slug for b in found.compared}])
-    _save(out, "index", text, [Section("Results", parts=[first, ranks])])
-    record = runs | {
+        _save(out, name, f"# {sections[0].title}\n\n{back}\n", sections)
+    known = facts(found, listed)
+    text = _index(found, counted, groups, known["runs"], pages)
+    _save(out, "index", text, [Section("", parts=first)])
+    record = known | {
         "verdicts": {name: [vars(v) for v in mine] for mine, name in groups},
         "claims": [c.record() for c in claimed],
         "ablations": [record for each in turned for record in each.table().records],
@@ -88,29 +120,59 @@ def _lines(value: object) -> str:
 
 
 def _index(
-    listed: list[Record],
+    found: PaperResults,
+    counted: list[Record],
     groups: list[tuple[list[verdicts.Verdict], str]],
     runs: int,
-    pages: dict[str, list[Section]],
+    pages: Pages,
 ) -> str:
+    plan = found.comparison
     links = "\n".join(f"- [{sections[0].title}]({name}.md)" for name, sections in pages.items())
-    cells = len({(r["bench"], r["order"]) for r in listed})
     return (
-        f"# Results\n\n{plural(runs, 'finished run')} on test videos in {cells} combinations of "
-        "data set, network and ordering, from `results/`. Learners are ranked by mean accuracy "
-        f"over the stream, μ_all.\n\n{verdicts.summary(groups)}\n\n{REGIME}\n\n{links}\n"
+        f"# {plan.title}\n\n{plan.about}\n\n{finished(found, counted, runs)} "
+        f"{verdicts.summary(groups)}\n\n{links}\n"
     )
+
+
+def finished(found: PaperResults, counted: list[Record], runs: int) -> str:
+    """How much there is, and how much is missing: nobody should take a part for the whole."""
+    plan = found.comparison
+    cells = {(r["dataset"], r["order"]) for r in counted}
+    if not cells:
+        return (
+            f"**No run of it on test videos is finished yet** (`verse compare {plan.recipe}`), so "
+            "there is nothing to compare."
+        )
+    said = (
+        f"{plural(runs, 'finished run')} on test videos in {plural(len(cells), 'combination')} of "
+        "data set and ordering (cells), from `results/`. Learners are ranked by mean accuracy over "
+        "the stream, μ_all."
+    )
+    if missing := plan.missing(cells):
+        said += f" **{missing} of {len(plan.cells)} cells are not finished** (`{plan.recipe}`)."
+    seeds = scores.format_range([r["n"] for r in counted])
+    return f"{said} Seeds: {seeds}; fewer than {ENOUGH} decide nothing."
 
 
 def _bench(found: PaperResults, bench: Bench, listed: list[Record], folder: Path) -> list[Section]:
     """One data set with one backbone."""
     section = Section(bench.title)
-    section.add(scores.table(found, bench, listed), own_figures.curves(found, bench, folder),
-                scores.omega_table(found, bench, listed), offline.table(found, bench),
-                ablation_figures.maml(found, bench, folder),
-                budgets.budgets(found, bench), budgets.variants(found, bench))  # fmt: skip
-    rest = Section("Each ordering", parts=[scores.cell_table(found, bench, order, listed)
-                                           for order in orders_of(found.main(bench))])  # fmt: skip
+    section.add(
+        scores.table(found, bench, listed),
+        own_figures.bars(found, bench, folder) if bench.dataset == "joined" else None,
+        own_figures.curves(found, bench, folder),
+        scores.omega_table(found, bench, listed),
+        offline.table(found, bench),
+        ablation_figures.maml(found, bench, folder),
+        budgets.budgets(found, bench),
+        budgets.variants(found, bench),
+    )
+    rest = Section(
+        "Each ordering",
+        parts=[
+            scores.cell_table(found, bench, order, listed) for order in orders_of(found.main(bench))
+        ],
+    )
     return [section, rest]
 
 
@@ -120,7 +182,7 @@ def _claims(
     claimed: list[claim.Claim],
     folder: Path,
 ) -> list[Section]:
-    first = Section("Claims of the paper", REGIME)
+    first = Section("Claims of the paper", found.comparison.about)
     first.add(claim.table(claimed))
     leads = Section("VERSE in every cell", verdicts.summary(groups))
     leads.add(figures.leads(groups[1][0], folder))
@@ -143,8 +205,10 @@ def _paper(listed: list[Record]) -> list[Section]:
     section = Section("The paper's figures")
     beside = published.beside(listed)
     if beside is None:
-        section.text = ("No finished run is on one of the paper's data sets, so none of its "
-                        "figures stands beside one of ours.")  # fmt: skip
+        section.text = (
+            "No finished run is on one of the paper's data sets, so none of its "
+            "figures stands beside one of ours."
+        )
     section.add(beside, *published.reference())
     return [section, Section("Assumptions", parts=[assumptions.assumptions(learners.names())])]
 
@@ -171,10 +235,4 @@ def _table(table: Table, out: Path) -> str:
 
 
 def _picture(picture: ReportFigure) -> str:
-    return (f"![{picture.title}](figures/{picture.name}.png)\n\n"
-            f"*{picture.title}. {picture.note}*\n")  # fmt: skip
-
-
-if __name__ == "__main__":
-    write(read(), source=digest())
-    print(f"wrote {OUT.relative_to(ROOT)}")
+    return f"![{picture.title}](figures/{picture.name}.png)\n\n*{picture.title}. {picture.note}*\n"

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from paper import losses
+from paper.comparisons import FIRST, MAIN, Comparison
 from paper.losses import Curve
 from verse.experiments.result import Result
 from verse.experiments.store import Store
@@ -15,26 +16,38 @@ from verse.reports import report
 from verse.reports.cells import Bench, Sorted, bench_of, format_settings, usual
 
 ROOT = Path(__file__).parent.parent
-RENDERED = ("tabletop",)
+ASIDE = ("tabletop", "joined")  # rendered, and made of other sets
 
 
 class PaperResults(Sorted):
-    """All cells, which of them count in the comparison, and curves of losses."""
+    """All cells of a comparison, which of them count, and curves of losses."""
 
-    def __init__(self, results: Iterable[Result], curves: Iterable[Curve] = ()) -> None:
+    def __init__(
+        self,
+        results: Iterable[Result],
+        curves: Iterable[Curve] = (),
+        comparison: Comparison = MAIN,
+    ) -> None:
         super().__init__(results)
         self.losses = list(curves)
+        self.comparison = comparison
+
+    @cached_property
+    def whole(self) -> list[Bench]:
+        """Those with runs over the whole stream: shortened ones have a page of their own."""
+        return [bench for bench in self.benches if not self.conditions(bench).length]
 
     @cached_property
     def compared(self) -> list[Bench]:
         """Those of the comparison proper: filmed data, the backbone of most runs.
 
-        Rendered data, if there are others, and other backbones, whose settings are those chosen
-        with the main one, are reported but not counted.
+        Rendered and joined data, if there are others, and other backbones, whose settings are those
+        chosen with the main one, are reported but not counted.
         """
-        filmed = [b for b in self.benches if b.dataset not in RENDERED] or self.benches
-        runs = [k.bench.backbone for k, found in self.cells.items() if k.bench in filmed
-                for _ in found]  # fmt: skip
+        filmed = [b for b in self.whole if b.dataset not in ASIDE] or self.whole
+        runs = [
+            k.bench.backbone for k, found in self.cells.items() if k.bench in filmed for _ in found
+        ]
         main = usual(runs)
         return [b for b in filmed if b.backbone == main]
 
@@ -50,11 +63,24 @@ class PaperResults(Sorted):
         return dict(groups)
 
 
-def read(folder: Path = ROOT / "results") -> PaperResults:
-    """Finished runs with the trials on validation videos, and the losses of some."""
-    return PaperResults(report.results(folder), losses.read(folder / "losses"))
+def read(folder: Path = ROOT / "results") -> tuple[PaperResults, PaperResults]:
+    """The main comparison and the first one, each with its trials on validation videos."""
+    tested = Store(folder).results()
+    curves = losses.read(folder / "losses")
+    found = []
+    for comparison in (MAIN, FIRST):
+        trials = report.trials(folder / comparison.tuning)
+        found.append(
+            PaperResults(
+                [*(r for r in tested if comparison.holds(r.run)), *trials],
+                [c for c in curves if comparison.holds(c.result.run)],
+                comparison,
+            )
+        )
+    return found[0], found[1]
 
 
 def digest(folder: Path = ROOT / "results") -> str:
     """Of all that pages are made from: another one means that they are old."""
-    return " ".join(Store(place).digest() for place in (folder, folder / "tuning"))
+    places = (folder, *(folder / each.tuning for each in (MAIN, FIRST)))
+    return " ".join(Store(place).digest() for place in places)

@@ -1,7 +1,8 @@
 """Tuning in two stages, without looking at a test video.
 
-The first (``recipes/tuning-rates.toml``) gives every method that descends the same rates, with and
-without clipping. ``edges`` goes on where the best rate is the largest or smallest that was tried;
+The first (``recipes/tuning-rates.toml``; for methods that run on the short sets only
+``tuning-rates-short.toml``) gives every method that descends the same rates, with and without
+clipping. ``edges`` goes on where the best rate is the largest or smallest that was tried;
 ``knobs`` writes the second stage, three other values of what matters to a method beside the best of
 the first, with three seeds; ``tuned`` writes its best settings into the recipe of the comparison::
 
@@ -28,6 +29,7 @@ from verse.reports.tuning import Choice, choose_settings, fragment
 
 RECIPES = Path("recipes")
 RATES = RECIPES / "tuning-rates.toml"
+SHORT = RECIPES / "tuning-rates-short.toml"  # methods that run on the short sets only
 SMALLEST, LARGEST = 0.001, 10.0  # beyond these nobody would look
 SEEDS = [100, 101, 102]
 Settings = dict[str, Any]
@@ -44,7 +46,12 @@ KNOBS: dict[str, list[Settings]] = {
     "exstream": [{"batch": 16}, {"batch": 32}, {"batch": 128}],
     "remind": [{"C": 50}, {"mixup": 0.0}, {"mixup": 0.4}],
 }
-FOLLOW = {"verse-no-virtual": ("verse", ("alpha",)), "verse-new-sample": ("verse", ())}
+FOLLOW = {
+    "verse-no-virtual": ("verse", ("alpha",)),
+    "verse-new-sample": ("verse", ()),
+    "tinyer-c48": ("tinyer", ()),
+    "tinyer-2step": ("tinyer", ()),
+}
 """Controls of a method → whose settings they take, and without which: they differ in one thing."""
 OTHERS = 3
 
@@ -58,8 +65,9 @@ def common(name: str) -> Settings:
 
 
 def first_stage(name: str, results: Mapping[str, Result]) -> list[Run]:
-    """The runs of the first stage on a data set, edges among them."""
-    runs = [run for run in read_recipe(RATES).runs if run.dataset == f"folder:{name}"]
+    """The finished runs of the first stage on a data set, edges among them."""
+    every = [run for recipe in (RATES, SHORT) for run in read_recipe(recipe).runs]
+    runs = [run for run in every if run.dataset == f"folder:{name}"]
     edges = RECIPES / f"tuning-edges-{name}.toml"
     if edges.exists():
         runs += read_recipe(edges).runs
@@ -83,14 +91,20 @@ def edges(name: str, results: Mapping[str, Result]) -> list[tuple[str, Settings]
         tried = sorted(
             {rate_of(run.settings) or 0 for run in runs if run.learner == choice.learner}
         )
-        further = [rate for rate, at in ((next_rate(tried[-1]), tried[-1]),
-                                         (next_rate(tried[0], down=True), tried[0]))
-                   if at == best and SMALLEST <= rate <= LARGEST]  # fmt: skip
+        further = [
+            rate
+            for rate, at in (
+                (next_rate(tried[-1]), tried[-1]),
+                (next_rate(tried[0], down=True), tried[0]),
+            )
+            if at == best and SMALLEST <= rate <= LARGEST
+        ]
         for rate in further:
             names = ("alpha", "beta") if "lr" not in choice.settings else ("lr",)
             for clip in (1.0, None):
-                found.append((choice.learner, choice.settings | dict.fromkeys(names, rate)
-                              | {"clip": clip}))  # fmt: skip
+                found.append(
+                    (choice.learner, choice.settings | dict.fromkeys(names, rate) | {"clip": clip})
+                )
     return found
 
 
@@ -114,8 +128,9 @@ def second_stage(name: str, results: Mapping[str, Result]) -> list[tuple[str, Se
             continue
         trials = [choice.settings]
         for knob in KNOBS[choice.learner]:
-            trials.append(choice.settings | {k: scaled(choice.settings, k, v)
-                                             for k, v in knob.items()})  # fmt: skip
+            trials.append(
+                choice.settings | {k: scaled(choice.settings, k, v) for k, v in knob.items()}
+            )
         for settings in ranked(choice.learner, runs, results):
             if len(trials) < 1 + OTHERS and settings not in trials:
                 trials.append(settings)
@@ -148,8 +163,10 @@ def document(title: str, name: str, trials: Sequence[tuple[str, Settings]], seed
     for key, value in (common(name) | {"seeds": seeds}).items():
         lines.append(f"{key} = {toml(value)}")
     lines.append("learners = [")
-    lines += [f"    {{name = {toml(learner)}, settings = {toml(settings)}}},"
-              for learner, settings in trials]  # fmt: skip
+    lines += [
+        f"    {{name = {toml(learner)}, settings = {toml(settings)}}},"
+        for learner, settings in trials
+    ]
     return "\n".join([*lines, "]", ""])
 
 
@@ -182,8 +199,7 @@ def tuned(name: str, results: Mapping[str, Result]) -> str:
             of = by[leader]
             settings = {k: v for k, v in of.settings.items() if k not in without}
             choices.append(Choice(of.dataset, follower, settings, of.mu, 0, of.seeds, of.worst))
-    text = fragment(choices)
-    return re.sub(r"  # μ_all [\d.]+, best of 0 trials.*", "  # as verse", text)
+    return re.sub(r"  # μ_all [\d.]+, best of 0 trials.*", "  # as its method", fragment(choices))
 
 
 def write_tuned(recipe: Path, name: str, table: str) -> None:
@@ -204,8 +220,9 @@ def main(what: str, name: str) -> None:
             if f"\n# tuned: {name}," in recipe.read_text(encoding="utf-8"):
                 write_tuned(recipe, name, table)
         return
-    trials, seeds = (edges(name, results), [100]) if what == "edges" else (
-        second_stage(name, results), SEEDS)  # fmt: skip
+    trials, seeds = (
+        (edges(name, results), [100]) if what == "edges" else (second_stage(name, results), SEEDS)
+    )
     file = RECIPES / f"tuning-{what}-{name}.toml"
     if what == "edges" and file.exists():  # all edges so far stay
         before = [(run.learner, dict(run.settings)) for run in read_recipe(file).runs]
@@ -214,8 +231,10 @@ def main(what: str, name: str) -> None:
         if trials == kept:
             return
     if trials:
-        title = {"edges": "Tuning, first stage: beyond the edges",
-                 "knobs": "Tuning, second stage: what else matters"}[what]  # fmt: skip
+        title = {
+            "edges": "Tuning, first stage: beyond the edges",
+            "knobs": "Tuning, second stage: what else matters",
+        }[what]
         file.write_text(document(f"{title}, {name}", name, trials, seeds), encoding="utf-8")
         print(f"{file}: {len(trials)} trials")
 

@@ -1,36 +1,96 @@
-"""The first stage of the tuning as a table: what clipping and the rate do to each method."""
+"""The tuning at the paper's scale as tables: what was tried, and what was chosen."""
 
 from __future__ import annotations
 
 import statistics
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from paper.blocks import table
-from paper.source import ROOT
 from paper.tune import rate_of
 from verse.experiments.recipe import read_recipe
 from verse.experiments.result import Result
-from verse.experiments.store import Store
+from verse.experiments.run import Run
+from verse.reports.cells import format_settings
+from verse.reports.page import Section
+from verse.reports.tables import Table, Text
+from verse.reports.tuning import choose_settings
 
 Trials = dict[tuple[tuple[str, object], ...], list[float]]
+STAGES = """Tuning has two stages and uses validation videos only, never a test video.
+
+1. Eight trials for every method trained by gradient descent: learning rates 0.01, 0.03, 0.1 and
+   0.3, clipped at 1 or not, in class-instance and iid, with one seed (`recipes/tuning-rates.toml`,
+   and `tuning-rates-short.toml` for the methods that run on the short sets only). If the best rate
+   is the largest or the smallest one, the next one is tried as well, until the best is not at the
+   edge (`tuning-edges-*.toml`). VERSE has α = β here.
+2. Four trials with three seeds (`tuning-knobs-*.toml`): the best of the first stage, and three
+   other values of the setting that matters most for the method. Methods without such a setting use
+   the next best of the first stage.
+
+Trials use at most 1,600 training frames of a set and 10 samples per class. Closed forms choose
+their features and one number, in three to nine trials. `verse-no-virtual` and `verse-new-sample`
+are controls for VERSE and use its settings. `verse-joint` is not tuned: it has the same settings
+for all data."""
 
 
-def first_stage() -> str:
+def sections(results: Sequence[Result], recipes: Path) -> list[Section]:
+    """The page of the tuning: how it was done, and both stages as far as they are finished."""
+    by = {r.id: r for r in results}
+    first = Section("Tuning", STAGES)
+    first.add(first_stage(by, recipes), second_stage(by, recipes))
+    if not first.parts:
+        first.text += "\n\nNo method has all its trials yet."
+    return [first]
+
+
+def first_stage(results: Mapping[str, Result], recipes: Path) -> Table | None:
     """For each finished set and method: the best with clipping, the best without."""
-    results = {r.id: r for r in Store(ROOT / "results" / "tuning-scale").results()}
-    rows = []
-    runs = read_recipe(ROOT / "recipes" / "tuning-rates.toml").runs
+    rows, records = [], []
+    runs: list[Run] = []
+    for name in ("tuning-rates", "tuning-rates-short"):
+        runs += read_recipe(recipes / f"{name}.toml").runs
     for name in dict.fromkeys(run.dataset for run in runs):
         mine = [run for run in runs if run.dataset == name]
         for learner in dict.fromkeys(run.learner for run in mine):
-            found = [results[run.id] for run in mine if run.learner == learner
-                     and run.id in results]  # fmt: skip
-            if len(found) == sum(run.learner == learner for run in mine):
-                rows.append([name.removeprefix("folder:"), f"`{learner}`", *_row(found)])
-    if not rows:
-        return "No method has all its trials yet."
+            wanted = [run for run in mine if run.learner == learner]
+            found = [results[run.id] for run in wanted if run.id in results]
+            if len(found) == len(wanted):
+                data = name.removeprefix("folder:")
+                rows.append([Text(cell) for cell in (data, f"`{learner}`", *_row(found))])
+                records += [
+                    {"dataset": data, "learner": learner, "order": r.run.order}
+                    | {"settings": dict(r.run.settings), "mu_all": r.mu_all}
+                    for r in found
+                ]
     head = ["data", "method", "clipped at 1", "not clipped", "class-instance", "iid", "trials"]
-    return table(head, rows)
+    note = (
+        "Mean μ_all of both orderings on validation videos, one seed, with the best learning rate "
+        "of those above; then each ordering, for the better of clipped and not clipped."
+    )
+    title = "First stage: learning rate and clipping"
+    return Table("tuning-first", title, head, rows, note, records) if rows else None
+
+
+def second_stage(results: Mapping[str, Result], recipes: Path) -> Table | None:
+    """For each set and method the settings with the best mean over orderings and seeds."""
+    rows, records = [], []
+    for file in sorted(recipes.glob("tuning-knobs-*.toml")):
+        runs = read_recipe(file).runs
+        for choice in choose_settings(runs, results):
+            data = choice.dataset.removeprefix("folder:")
+            settings = format_settings(choice.settings)
+            seeds = len({run.seed for run in runs if run.learner == choice.learner})
+            cells = (f"`{choice.learner}`", settings, f"{choice.mu:.3f}", f"{choice.worst:.3f}")
+            rows.append([Text(c) for c in (data, *cells, str(choice.trials), str(seeds))])
+            records.append(
+                {"dataset": data, "learner": choice.learner, "settings": choice.settings}
+                | {"mu_all": choice.mu, "worst": choice.worst, "trials": choice.trials}
+            )
+    head = ["data", "method", "chosen", "its μ_all", "worst", "trials", "seeds"]
+    note = "Mean μ_all of both orderings and all seeds on validation videos."
+    title = "Second stage: what was chosen"
+    return Table("tuning-second", title, head, rows, note, records, prose=True) if rows else None
 
 
 def _row(found: list[Result]) -> list[str]:
@@ -39,8 +99,11 @@ def _row(found: list[Result]) -> list[str]:
         trials[tuple(sorted(r.run.settings.items()))].append(r.mu_all)
     means = {key: statistics.mean(mus) for key, mus in trials.items()}
     best = max(means, key=means.__getitem__)
-    taken = {r.run.order: f"{r.mu_all:.3f}" for r in found
-             if tuple(sorted(r.run.settings.items())) == best}  # fmt: skip
+    taken = {
+        r.run.order: f"{r.mu_all:.3f}"
+        for r in found
+        if tuple(sorted(r.run.settings.items())) == best
+    }
     by_order = [taken[order] for order in ("class-instance", "iid")]
     if "clip" not in dict(best):
         words = ", ".join(f"{k} = {'OAS' if v is None else v}" for k, v in best)

@@ -1,8 +1,9 @@
 """VERSE and its variants against their rivals in every cell: first, tied, or a loss.
 
-First: the paired interval of the lead excludes zero for every rival. A loss takes a rival whose
-lead survives Holm's correction over all rivals of the cell: with thirty of them somebody is ahead
-by chance. The interval and p answer the same question and come from the same draws.
+First: the paired interval of the lead excludes zero for every rival, which needs no correction for
+their number. A loss takes a rival whose lead survives Holm's correction over all rivals of the
+cell: with thirty of them somebody is ahead by chance. The interval and p of a row answer the same
+question: both are corrected, or neither is.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from paper.source import PaperResults
 from verse import learners
 from verse.reports import statistics
 from verse.reports.cells import Bench, Cells, competes, is_verse, orders_of
-from verse.reports.statistics import ENOUGH, LEVEL, Estimate
+from verse.reports.statistics import ENOUGH, Estimate
 from verse.reports.tables import Table, Text, format_signed
 
 BEST = "the best rival"
 OF_PAPER = "the best rival that the paper compares"
 CISLL = "the best of them that keep to class-incremental streaming learning"
-HEAD = ["learner", "cell", "verdict", "rival", "lead in μ_all", "p (Holm)", "seeds"]
+HEAD = ["learner", "cell", "verdict", "rival", "lead in μ_all", "p", "seeds"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Verdict:
     lead_high: float | None
     n: int
     p: float | None
-    """Of the lead over this rival, with Holm's correction over the rivals of the cell."""
+    """Of the lead over this rival; with Holm's correction over the rivals of the cell, as has the
+    interval, but where it is first."""
     rivals: int
     not_compared: tuple[str, ...]
     counted: bool
@@ -59,7 +61,7 @@ def verdicts(
     of them that ``among`` names.
     """
     listed = []
-    for bench in found.benches:
+    for bench in found.whole:
         cells = found.main(bench)
         for order in orders_of(cells):
             for name in (n for n in cells if judged(n) and order in cells[n]):
@@ -72,8 +74,9 @@ def verdicts(
 def of_paper(found: PaperResults, *, conforming: bool = False) -> list[Verdict]:
     """VERSE itself against the methods of the paper's result table alone; ``conforming``: against
     those of them that keep to the paper's own constraints."""
-    rivals = [n for n in published.RIVALS
-              if not conforming or not learners.get(n).traits.violates_cisll]  # fmt: skip
+    rivals = [
+        n for n in published.RIVALS if not conforming or not learners.get(n).traits.violates_cisll
+    ]
     return verdicts(found, rivals, judged=lambda name: name == "verse")
 
 
@@ -81,8 +84,11 @@ def _leads(
     cells: Cells, order: str, name: str, among: Collection[str] | None
 ) -> dict[str, Estimate | None]:
     """Rival → paired lead of ``name`` over it in μ_all."""
-    rivals = [n for n, by in cells.items() if order in by and competes(n) and not is_verse(n)
-              and (among is None or n in among)]  # fmt: skip
+    rivals = [
+        n
+        for n, by in cells.items()
+        if order in by and competes(n) and not is_verse(n) and (among is None or n in among)
+    ]
     ours = cells[name][order]
     return {r: statistics.difference(ours, cells[r][order], "mu") for r in rivals}
 
@@ -93,8 +99,8 @@ def _verdict(
     """Rivals with too few common seeds are named, not compared, unless there are no others."""
     known = {rival: lead for rival, lead in leads.items() if lead is not None}
     sure = {rival: lead for rival, lead in known.items() if lead.enough}
-    ps = dict(zip(sure, statistics.holm([lead.p for lead in sure.values()]), strict=True))
-    losses = [r for r, lead in sure.items() if lead.mean < 0 and ps[r] < 1 - LEVEL]
+    adjusted = dict(zip(sure, statistics.adjust(list(sure.values())), strict=True))
+    losses = {r: lead for r, lead in adjusted.items() if lead.high < 0}
     ahead = [r for r, lead in sure.items() if lead.low > 0]
     verdict = "undecided"
     if losses:
@@ -103,16 +109,29 @@ def _verdict(
         verdict = "first"
     elif sure and len(ahead) < len(sure):
         verdict = "tied"
-    compared = {r: sure[r] for r in losses} or sure or known
-    rival = min(compared, key=lambda r: compared[r].mean) if compared else next(iter(leads))
+    compared = losses or (sure if verdict == "first" else adjusted) or known
+    # first is who beats everybody: it is decided by the lead that is least sure
+    places = {r: (-e.p if verdict == "first" else 0.0, e.mean) for r, e in compared.items()}
+    rival = min(places, key=places.__getitem__) if places else next(iter(leads))
     lead = compared.get(rival)
-    mean, low, high, n = (None, None, None, 0) if lead is None else lead[:4]
+    mean, low, high, n, p = (None, None, None, 0, None) if lead is None else lead
     return Verdict(
-        dataset=bench.dataset, backbone=bench.backbone, order=order, bench=bench.slug,
-        learner=name, rival=rival, verdict=verdict, lead_mean=mean, lead_low=low, lead_high=high,
-        n=n, p=ps.get(rival), rivals=len(sure), not_compared=tuple(sorted(set(leads) - set(sure))),
+        dataset=bench.dataset,
+        backbone=bench.backbone,
+        order=order,
+        bench=bench.slug,
+        learner=name,
+        rival=rival,
+        verdict=verdict,
+        lead_mean=mean,
+        lead_low=low,
+        lead_high=high,
+        n=n,
+        p=p if sure else None,
+        rivals=len(sure),
+        not_compared=tuple(sorted(set(leads) - set(sure))),
         counted=counted,
-    )  # fmt: skip
+    )
 
 
 def summary(listed: Sequence[tuple[Sequence[Verdict], str]]) -> str:
@@ -128,18 +147,22 @@ def counts(listed: Sequence[Verdict], rival: str = BEST) -> str:
         found = [v.verdict for v in mine if v.learner == name]
         first, tied, loss = (found.count(word) for word in ("first", "tied", "loss"))
         rest = f", undecided in {found.count('undecided')}" if "undecided" in found else ""
-        parts.append(f"{name} is first in {first}, tied in {tied} and beaten in {loss}{rest} "
-                     f"of {len(found)} cells")  # fmt: skip
+        parts.append(
+            f"{name} is first in {first}, tied in {tied} and beaten in {loss}{rest} "
+            f"of {len(found)} cells"
+        )
     return f"Against {rival} {'; '.join(parts)}."
 
 
 def table(name: str, listed: Sequence[Verdict], against: str) -> Table:
     """The verdicts for people."""
     note = (
-        "Lead in μ_all on the seeds both have, with its 95 % interval. First: the interval "
-        "excludes zero for every rival. Loss: a rival is ahead with p below 0.05 after Holm's "
-        "correction over all rivals of the cell; the rival named is then the one furthest ahead. "
-        f"Tied: neither. Undecided: fewer than {ENOUGH} seeds in common with some rival."
+        "Lead in μ_all on the seeds both have, with its 95 % interval and the p that agrees with "
+        "it. Loss: a rival is ahead after Holm's correction, of p and interval, over all rivals of "
+        "the cell; the rival named is the one furthest ahead. First: the interval excludes zero "
+        "for every rival, which needs no correction; the rival named is the least sure one. Tied: "
+        f"neither, corrected as a loss is. Undecided: fewer than {ENOUGH} seeds in common with "
+        "some rival."
     )
     rows = []
     for v in sorted(listed, key=lambda v: (v.learner != "verse", v.learner)):
@@ -148,7 +171,15 @@ def table(name: str, listed: Sequence[Verdict], against: str) -> Table:
             low, high = format_signed(v.lead_low), format_signed(v.lead_high)
             lead = f"{format_signed(v.lead_mean)} ({low} … {high})"
         p = "–" if v.p is None else f"{v.p:.3f}" if v.p >= 0.001 else "< 0.001"
-        rows.append([Text(v.learner), Text(f"{v.dataset} {v.order}"),
-                     Text(v.verdict, v.verdict == "first"), Text(v.rival), Text(lead), Text(p),
-                     Text(str(v.n))])  # fmt: skip
+        rows.append(
+            [
+                Text(v.learner),
+                Text(f"{v.dataset} {v.order}"),
+                Text(v.verdict, v.verdict == "first"),
+                Text(v.rival),
+                Text(lead),
+                Text(p),
+                Text(str(v.n)),
+            ]
+        )
     return Table(name, f"VERSE against {against}", HEAD, rows, note, [asdict(v) for v in listed])

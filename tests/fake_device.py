@@ -18,8 +18,14 @@ from torch.utils._pytree import tree_flatten, tree_map
 aten = torch.ops.aten
 NAME = "meta"  # torch knows it, and needs no driver for it
 # copies, and indices, which may lie on the CPU for a GPU, too
-MAY_MIX = (aten._to_copy.default, aten.copy_.default, aten.index.Tensor, aten.index_put_.default,
-           aten.index_put.default, aten._index_put_impl_.default)  # fmt: skip
+MAY_MIX = (
+    aten._to_copy.default,
+    aten.copy_.default,
+    aten.index.Tensor,
+    aten.index_put_.default,
+    aten.index_put.default,
+    aten._index_put_impl_.default,
+)
 
 
 class Elsewhere(torch.Tensor):

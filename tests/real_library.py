@@ -37,7 +37,8 @@ def find_python(name: str, wanted: Sequence[str], root: Path) -> Path:
         (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
         if not (folder / "complete").exists():
             pins = ["-c", str(root / "constraints.txt")]
-            install = [str(python), "-m", "pip", "install", "--quiet", *pins, *wanted]
+            quick = ["--quiet", "--no-compile"]  # what is used is compiled then
+            install = [str(python), "-m", "pip", "install", *quick, *pins, *wanted]
             done = subprocess.run(install, capture_output=True, text=True, check=False)
             if done.returncode:
                 pytest.skip(f"{name} cannot be installed here: {done.stderr.strip()[-300:]}")

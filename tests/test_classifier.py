@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 from verse import StreamClassifier, backbones, checkpoint, learners
-from verse.classifier import NotExact
+from verse.saved import NotExact
 from verse.types import BadImage, BadLabel, BadSetting, BadState, Refused
 
 COLOURS = {"red": (200, 30, 30), "green": (30, 200, 30), "blue": (30, 30, 200)}
@@ -62,8 +62,14 @@ def test_every_kind_of_image_gives_the_same_answer(taught, tmp_path) -> None:
     path = tmp_path / "x.png"
     Image.fromarray(array).save(path)
     expected = taught.predict_proba_one(array)
-    kinds = [path, str(path), Image.fromarray(array), torch.from_numpy(array).permute(2, 0, 1),
-             array.astype(np.float32) / 255, path.read_bytes()]  # fmt: skip
+    kinds = [
+        path,
+        str(path),
+        Image.fromarray(array),
+        torch.from_numpy(array).permute(2, 0, 1),
+        array.astype(np.float32) / 255,
+        path.read_bytes(),
+    ]
     for image in kinds:
         assert taught.predict_proba_one(image) == pytest.approx(expected, abs=1e-5)
 
@@ -159,8 +165,10 @@ def test_forget_rename_merge() -> None:
             call()
 
 
-@pytest.mark.parametrize("budget", [{"per_class": 3}, {"capacity": "3 per class"}, {"capacity": 12},
-                                    {"capacity": "400B"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "budget",
+    [{"per_class": 3}, {"capacity": "3 per class"}, {"capacity": 12}, {"capacity": "400B"}],
+)
 def test_memory_is_bounded(budget: dict, tmp_path) -> None:
     classifier = vectors(**budget)
     for t in range(50):

@@ -119,9 +119,10 @@ def test_a_directory_takes_the_record(tmp_path) -> None:
         assert classifier.samples == 1 and classifier.learner_name == "derpp"
     with pytest.raises(BadSetting, match="it was begun with seed=3, not 0"):
         verse.open(
-            tmp_path, Configuration(learner="derpp", capacity="20 per class"),
+            tmp_path,
+            Configuration(learner="derpp", capacity="20 per class"),
             backbone=backbones.identity((4,)),
-        )  # fmt: skip
+        )
 
 
 def test_the_defaults_are_everybodys() -> None:

@@ -27,9 +27,12 @@ from verse.experiments.store import Store
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-EXECUTED = [DOCS / "quickstart-device.md", DOCS / "quickstart-research.md",
-            DOCS / "quickstart-adapters.md",
-            *sorted((DOCS / "tutorials").glob("*.md"))]  # fmt: skip
+EXECUTED = [
+    DOCS / "quickstart-device.md",
+    DOCS / "quickstart-research.md",
+    DOCS / "quickstart-adapters.md",
+    *sorted((DOCS / "tutorials").glob("*.md")),
+]
 PLAIN = {"tutorials/index.md"}  # nothing to run
 
 

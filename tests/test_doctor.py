@@ -35,8 +35,10 @@ def test_a_wrong_label_is_the_first_suspect(bad: int) -> None:
     y[bad] = (true + 1) % 4
     suspect = diagnose(E, y, list("abcd"), seqs=list(range(100, 180))).suspects[0]
     assert (suspect.seq, suspect.label, suspect.looks_like) == (
-        100 + bad, "abcd"[y[bad]], "abcd"[true]
-    )  # fmt: skip
+        100 + bad,
+        "abcd"[y[bad]],
+        "abcd"[true],
+    )
 
 
 def test_two_classes_that_are_the_same_thing_look_alike() -> None:
@@ -62,8 +64,10 @@ def test_few_samples_are_asked_for_more() -> None:
 
 def test_nothing_to_look_at() -> None:
     assert diagnose(torch.zeros(0, 3), [], []).document() == {
-        "classes": [], "confused": [], "suspects": []
-    }  # fmt: skip
+        "classes": [],
+        "confused": [],
+        "suspects": [],
+    }
 
 
 def test_a_class_without_samples_is_no_rival() -> None:

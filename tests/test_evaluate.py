@@ -53,7 +53,15 @@ def test_every_frame_is_learned_once_in_order_and_tests_come_when_due() -> None:
     spy = Spy()
     events(spy, every=2)
     assert [entry if entry == "consolidate" else entry[1:3] for entry in spy.log] == [
-        (0, 0), (1, 0), (2, 0), (3, 1), (4, 1), "consolidate", (5, 2), "consolidate"]  # fmt: skip
+        (0, 0),
+        (1, 0),
+        (2, 0),
+        (3, 1),
+        (4, 1),
+        "consolidate",
+        (5, 2),
+        "consolidate",
+    ]
     assert {entry[3] for entry in spy.log if entry != "consolidate"} == {0}  # aligned storage
 
 
@@ -67,7 +75,16 @@ def test_a_stream_is_in_the_order_of_its_samples() -> None:
 def test_events_have_types_and_end_with_the_sum() -> None:
     found = events(Spy(), report=2)
     assert [type(e) for e in found] == [
-        Learned, Learned, Tested, Learned, Learned, Tested, Learned, Tested, Finished]  # fmt: skip
+        Learned,
+        Learned,
+        Tested,
+        Learned,
+        Learned,
+        Tested,
+        Learned,
+        Tested,
+        Finished,
+    ]
     assert [e.position for e in found if isinstance(e, Learned)] == [2, 3, 4, 5, 6]
     tested = [e for e in found if isinstance(e, Tested)]
     assert [e.classes for e in tested] == [[0], [0, 1], [0, 1, 2]]
@@ -97,10 +114,14 @@ def test_a_refused_consolidation_is_counted_and_the_weights_of_before_answer() -
     assert so_far.alpha == plain[-1].so_far.alpha and so_far.steady
 
 
-@pytest.mark.parametrize("learner", [
-    GDumb(identity(2).F, Reservoir(6), lr=1e30, clip=None, mix=0.0, passes=4),
-    build("coreset-vcl", identity(2).F, Reservoir(6), epochs=30, lr_var=100.0),
-], ids=lambda learner: learner.name)  # fmt: skip
+@pytest.mark.parametrize(
+    "learner",
+    [
+        GDumb(identity(2).F, Reservoir(6), lr=1e30, clip=None, mix=0.0, passes=4),
+        build("coreset-vcl", identity(2).F, Reservoir(6), epochs=30, lr_var=100.0),
+    ],
+    ids=lambda learner: learner.name,
+)
 def test_a_fit_that_diverges_does_not_end_the_stream(learner: Learner) -> None:
     so_far = events(learner)[-1].so_far
     assert so_far.learned == 6 and so_far.refused

@@ -176,9 +176,16 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 def plastic_network() -> backbones.Backbone:
     torch.manual_seed(0)
     net = nn.Sequential(
-        nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 40, 3), nn.BatchNorm2d(40), nn.ReLU(),
-        nn.Conv2d(40, 40, 3), nn.ReLU(), nn.Flatten(), nn.Linear(160, 5),
-    )  # fmt: skip
+        nn.Conv2d(3, 4, 3),
+        nn.ReLU(),
+        nn.Conv2d(4, 40, 3),
+        nn.BatchNorm2d(40),
+        nn.ReLU(),
+        nn.Conv2d(40, 40, 3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(160, 5),
+    )
     return backbones.split(net, at="2", preprocess=Preprocess(size=8))
 
 

@@ -113,8 +113,12 @@ def test_a_killed_extraction_goes_on(tmp_path: Path) -> None:
         Features.of(frames(source), identity(3), folder=tmp_path, progress=stop)
     left: list[int] = []
     again = Numbers()
-    Features.of(frames(again), identity(3), folder=tmp_path,
-                progress=lambda done, total: left.append(total - done))  # fmt: skip
+    Features.of(
+        frames(again),
+        identity(3),
+        folder=tmp_path,
+        progress=lambda done, total: left.append(total - done),
+    )
     assert left[0] == again.reads < N - 40
     assert left[-1] == 0
 

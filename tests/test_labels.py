@@ -12,7 +12,8 @@ import torch
 import verse
 from tests.serve.old_folders import any_label, teach_anyway
 from verse import StreamClassifier, backbones
-from verse.labels import Labels, check_label, pair_up
+from verse.ahead import pair_up
+from verse.labels import Labels, check_label
 from verse.types import BadData, BadLabel
 
 

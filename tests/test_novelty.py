@@ -11,7 +11,7 @@ import torch
 
 from verse import StreamClassifier, backbones
 from verse.images import shows_nothing
-from verse.novelty import WINDOW, Measures, Novelty, freshness, measure
+from verse.novelty import WINDOW, Measures, Novelty, freshness, measure_novelty
 from verse.types import BadSetting, BadState, Refused
 
 
@@ -101,7 +101,7 @@ def test_one_class_and_one_sample_have_an_answer() -> None:
 def test_the_distance_to_the_background_is_that_of_one_gaussian() -> None:
     classifier, draw = teach(5, 20)
     learner = classifier.learner
-    known, z = learner.statistics, torch.stack([draw(0), draw(7)])
+    known, z = learner.averages, torch.stack([draw(0), draw(7)])
     E = learner.features(learner.F.stored(z)).double()
     inverse = known.solve(torch.eye(known.d)).double() * known.scale
     means = known.means.double()
@@ -110,13 +110,73 @@ def test_the_distance_to_the_background_is_that_of_one_gaussian() -> None:
     gap = E - means.mean(0)
     background = (gap @ torch.linalg.inv(total) * gap).sum(1)
     squared = known.distances(E.float()).double()
-    expected = (squared.min(1).values - background) / known.usual_distance
-    assert torch.allclose(measure(learner, z).rows[:, 1].double(), expected, rtol=1e-2, atol=1e-3)
+    expected = squared.min(1).values - background
+    assert torch.allclose(
+        measure_novelty(learner, z).rows[:, 1].double(), expected, rtol=1e-2, atol=1e-3
+    )
+
+
+def test_many_classes_have_a_background_by_some_of_them() -> None:
+    classifier, draw = teach(70, 3)
+    near, far = (classifier.ask_feature(z).novelty for z in (draw(0), draw(0) + 40))
+    assert near < 1 < far
+
+
+def test_what_is_far_from_all_of_many_classes_is_new_whatever_it_resembles() -> None:
+    novelty = Novelty()
+    for t in range(60):
+        novelty.observe(Measures(torch.tensor([[1.0 + t % 7 / 10, 0.3, 0.5 + t % 5 / 5]]), 30))
+    near, far = torch.tensor([[1.3, 0.2, 0.0]]), torch.tensor([[6.0, 0.2, 0.0]])  # both are sure
+    assert float(novelty.judge(Measures(near, 30))) < 1 < float(novelty.judge(Measures(far, 30)))
+
+
+def test_ask_asks_the_learner_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    classifier, draw = teach(3, 10)
+    scores, asked = classifier.learner.logits, []
+
+    def count(Z: torch.Tensor) -> torch.Tensor:
+        asked.append(len(Z))
+        return scores(Z)
+
+    monkeypatch.setattr(classifier.learner, "logits", count)
+    classifier.ask_feature(draw(0))
+    assert asked == [1]
+
+
+def test_what_is_computed_once_follows_every_change() -> None:
+    classifier, draw = teach(5, 8)
+    z, seen = draw(7), []
+
+    def check() -> None:
+        found = classifier.ask_feature(z)
+        assert found == classifier.copy().ask_feature(z)  # a copy has computed nothing yet
+        seen.append(found.novelty)
+
+    check()
+    for label in ("class 0", "class 1", "new"):
+        classifier.learn_feature(draw(0), label)
+        check()
+    with pytest.raises(Refused):
+        classifier.learn_feature(torch.full((12,), float("nan")), "never")
+    check()
+    classifier.forget("new")
+    check()
+    classifier.merge("class 3", "class 4")
+    check()
+    classifier.refused = 0.3
+    check()
+    other, _ = teach(5, 2)
+    classifier.follow(other)
+    check()
+    classifier.reset()
+    classifier.learn_feature(z, "class 0")
+    check()
+    assert len(set(seen)) == len(seen) - 1  # the refused sample changed nothing
 
 
 def test_only_the_latest_frames_count() -> None:
     novelty = Novelty()
-    usual = torch.tensor([[1.2, 0.3, -0.7, 0.0]])
+    usual = torch.tensor([[1.2, 0.3, 0.7]])
     for t in range(3 * WINDOW):
         wild = 100.0 if t < WINDOW else 1.0
         novelty.observe(Measures(usual * wild, 5))
@@ -125,10 +185,20 @@ def test_only_the_latest_frames_count() -> None:
 
 
 @pytest.mark.parametrize(
-    "state", [{}, {"rows": torch.zeros(2, 2), "count": torch.tensor(1)},
-              {"rows": torch.full((WINDOW, 5), float("nan")), "count": torch.tensor(1)},
-              {"rows": torch.zeros(WINDOW, 5), "count": torch.tensor(-1)}]
-)  # fmt: skip
+    "state",
+    [
+        {},
+        {"usual": torch.zeros(2, 2), "count": torch.tensor(1), "unit": torch.tensor(1.0)},
+        {"usual": torch.zeros(WINDOW, 4), "count": torch.tensor(1)},
+        {
+            "usual": torch.full((WINDOW, 4), float("nan")),
+            "count": torch.tensor(1),
+            "unit": torch.tensor(1.0),
+        },
+        {"usual": torch.zeros(WINDOW, 4), "count": torch.tensor(-1), "unit": torch.tensor(1.0)},
+        {"usual": torch.zeros(WINDOW, 4), "count": torch.tensor(1), "unit": torch.tensor(-1.0)},
+    ],
+)
 def test_a_damaged_state_is_refused(state: dict[str, torch.Tensor]) -> None:
     with pytest.raises(BadState, match="novelty"):
         Novelty().load_state(state)
@@ -153,19 +223,32 @@ def test_many_remembered_samples_are_compared_with_some_of_them() -> None:
 def test_stale_frames_do_not_lower_the_threshold() -> None:
     few, many = Novelty(), Novelty()
     for t in range(60):
-        fresh = Measures(torch.tensor([[1.0 + t % 7 / 4, 0.3, -0.7, 0.0]]), 2)
-        stale = Measures(torch.tensor([[0.9, 0.3, -0.7, 0.0]]), 2)
+        fresh = Measures(torch.tensor([[1.0 + t % 7 / 4, 0.3, 0.7]]), 2)
+        stale = Measures(torch.tensor([[0.9, 0.3, 0.7]]), 2)
         few.observe(fresh)
         many.observe(fresh if t % 6 == 0 else stale, 1.0 if t % 6 == 0 else 0.1)
-    asked = Measures(torch.tensor([[2.4, 0.3, -0.7, 0.0]]), 2)
+    asked = Measures(torch.tensor([[2.4, 0.3, 0.7]]), 2)
     rules = [novelty.rule(asked) for novelty in (few, many)]
     limits = [float(rule.mean[0] + rule.threshold * rule.spread[0]) for rule in rules]
     assert limits[1] > 0.8 * limits[0]
 
 
+def test_the_same_frames_again_make_nothing_else_new() -> None:
+    draw, classifier = make_world(3, 40), StreamClassifier(backbone=backbones.identity((40,)))
+    frames = [(draw(y), f"class {y}") for _ in range(14) for y in range(2)]
+    asked = [draw(y) for y in range(2) for _ in range(20)]
+    refused = []
+    for _ in range(6):
+        for z, label in frames:
+            classifier.learn_feature(z, label)
+        refused.append(np.mean([not classifier.ask_feature(z).known for z in asked]))
+    assert max(refused) <= 0.2
+    assert np.mean([not classifier.ask_feature(draw(2)).known for _ in range(20)]) >= 0.8
+
+
 def test_what_an_earlier_version_measured_is_learned_anew() -> None:
     novelty = Novelty()
-    novelty.load_state({"rows": torch.ones(WINDOW, 4), "count": torch.tensor(9)})
+    novelty.load_state({"rows": torch.ones(WINDOW, 5), "count": torch.tensor(9)})
     assert novelty.count == 0
 
 

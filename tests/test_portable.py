@@ -149,7 +149,7 @@ def test_novelty_windows_are_joined(n: int, m: int) -> None:
     a, b = Novelty(), Novelty()
     for novelty, count, value in ((a, n, 1.0), (b, m, 2.0)):
         for _ in range(count):
-            novelty.observe(Measures(torch.full((1, 4), value), 2))
+            novelty.observe(Measures(torch.full((1, 3), value), 2))
     a.absorb(b)
     rows = a.rows[a._places()][:, 0]
     assert a.count == n + m and len(rows) == min(WINDOW, n + m)
@@ -301,7 +301,7 @@ HOSTILE = {
     "few counts": lambda t, s: (t | {"statistics.counts": t["statistics.counts"][:1]}, s),
     "huge room": lambda t, s: (t | {"statistics.inverse.room": torch.tensor(10**12)}, s),
     "no ridge": lambda t, s: (t | {"statistics.inverse.numbers": torch.zeros(2).double()}, s),
-    "novelty of another shape": lambda t, s: (t | {"novelty.rows": torch.zeros(2)}, s),
+    "novelty of another shape": lambda t, s: (t | {"novelty.usual": torch.zeros(2)}, s),
     "missing statistics": lambda t, s: ({k: v for k, v in t.items() if "statist" not in k}, s),
 }
 

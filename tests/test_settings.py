@@ -95,6 +95,15 @@ def test_what_has_the_wrong_type_the_constructor_refuses(name: str) -> None:
                 )
 
 
+@pytest.mark.parametrize("value", [2**63, -(10**30), 10**400])
+@pytest.mark.parametrize("key", ["lr", "C", "seed"])
+def test_numbers_that_nothing_can_count_to_are_refused(key: str, value: int) -> None:
+    with pytest.raises(BadSetting, match=key):
+        learners.build(
+            "verse", backbones.identity(3).F, memory.get("class-balanced")(8), **{key: value}
+        )
+
+
 @given(
     st.builds(
         lambda low, high, shut: {
@@ -102,10 +111,12 @@ def test_what_has_the_wrong_type_the_constructor_refuses(name: str) -> None:
             "minimum" if shut[0] else "exclusiveMinimum": low,
             "maximum" if shut[1] else "exclusiveMaximum": high,
         },
-        st.integers(-2, 0), st.integers(0, 2), st.tuples(st.booleans(), st.booleans()),
+        st.integers(-2, 0),
+        st.integers(0, 2),
+        st.tuples(st.booleans(), st.booleans()),
     ),
     st.one_of(st.integers(-3, 3), st.floats(-3, 3)),
-)  # fmt: skip
+)
 def test_bounds_mean_what_json_schema_means(allowed: Property, value: float) -> None:
     assert keeps(allowed, value) == jsonschema.Draft202012Validator(allowed).is_valid(value)
 

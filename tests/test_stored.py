@@ -20,7 +20,7 @@ BACKUPS = sorted(STORED.glob("*/*/backup.zip"))
 DIRECTORIES = sorted(path.parent for path in STORED.glob("*/*/*/journal.sqlite"))
 
 # made on another machine, which is told and is not what is tested here
-pytestmark = pytest.mark.filterwarnings("ignore::verse.classifier.NotExact")
+pytestmark = pytest.mark.filterwarnings("ignore::verse.saved.NotExact")
 
 
 def name(path: Path) -> str:

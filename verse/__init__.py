@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # Threads that wait must sleep, not spin: on a busy machine spinning takes the core from the thread
 # that is waited for (a step of a millisecond then takes twenty). OpenMP reads it when torch loads.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# The library behind NumPy has threads of its own, which always spin. verse gives it small products
+# alone (``verse.network.products``), for which a second thread only costs.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 __version__ = "0.1.0"
 
@@ -36,6 +39,7 @@ _NAMES = {
 }
 _MODULES = frozenset(
     {
+        "ahead",
         "backbones",
         "benchmarks",
         "build",
@@ -51,6 +55,7 @@ _MODULES = frozenset(
         "experiments",
         "export",
         "extras",
+        "feature_classifier",
         "features",
         "images",
         "kernels",
@@ -63,6 +68,7 @@ _MODULES = frozenset(
         "portable",
         "realtime",
         "reports",
+        "saved",
         "serve",
         "settings",
         "stateful",

@@ -92,8 +92,15 @@ def from_bytes(content: bytes, origin: str) -> tuple[dict[str, Tensor], dict[str
         noted = document["circumstances"]
         if not isinstance(noted, dict) or not all(isinstance(v, str) for v in noted.values()):
             raise ValueError("it does not say where it was made")
-    except (SafetensorError, struct.error, ArithmeticError, LookupError, TypeError, ValueError,
-            RecursionError) as error:  # fmt: skip
+    except (
+        SafetensorError,
+        struct.error,
+        ArithmeticError,
+        LookupError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         raise BadState(f"{origin} is damaged, cut short or no verse checkpoint: {error}") from error
     if version > FORMAT:
         raise BadState(

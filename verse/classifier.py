@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import threading
-import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -15,33 +10,19 @@ import torch
 from torch import Tensor
 
 from verse import build, checkpoint, export
+from verse.ahead import prepare_pairs
 from verse.backbones import Backbone
 from verse.configuration import Configuration, Options
-from verse.doctor import Report, diagnose, group_holds
+from verse.feature_classifier import FeatureClassifier
 from verse.images import shows_nothing
-from verse.kernels.interrupts import defer_interrupt
-from verse.labels import Labels, check_label, pair_up
-from verse.novelty import (
-    BLANK_NOVELTY,
-    REFUSED,
-    Novelty,
-    build_network,
-    check_share,
-    due,
-    freshness,
-    measure,
-    measured_features,
-)
-from verse.types import Answer, BadImage, BadSetting, BadState, Image, Label, Prediction
-
-_NOVELTY = "novelty."  # prefix of its tensors in a saved state
+from verse.labels import check_label
+from verse.novelty import REFUSED, build_network, measure_novelty
+from verse.saved import NotExact as NotExact
+from verse.saved import read_saved
+from verse.types import Answer, BadSetting, BadState, Image, Label, Prediction
 
 
-class NotExact(UserWarning):
-    """A loaded classifier goes on correctly, but not bit for bit as it would have where it was."""
-
-
-class StreamClassifier:
+class StreamClassifier(FeatureClassifier):
     """Teach by showing: one image and its label at a time; ask at any moment.
 
     Parameters
@@ -75,11 +56,7 @@ class StreamClassifier:
         chosen = build.configure(configuration, backbone, options)
         self.backbone = backbone if isinstance(backbone, Backbone) else build.build_backbone(chosen)
         self.configuration = build.complete(chosen, self.backbone)
-        self.learner = build.build_learner(self.configuration, self.backbone.F)
-        self.labels = Labels()
-        self.novelty = Novelty()
-        self.refused = REFUSED
-        self._changing = threading.Lock()  # held while learner and labels change together
+        super().__init__(build.build_learner(self.configuration, self.backbone.F))
 
     @property
     def learner_name(self) -> str:
@@ -116,77 +93,11 @@ class StreamClassifier:
             count += 1
         return count
 
-    def learn_feature(self, z: Tensor, label: Label) -> None:
-        """Learn from a feature that ``features`` made."""
-        self.learn_prepared(z, check_label(label))
-
-    def learn_prepared(self, z: Tensor, label: Label) -> None:
-        """The same for a label that ``check_label`` gave."""
-        with defer_interrupt(), self._changing:  # the label and the sample belong together
-            mark = self.novelty.mark()
-            try:
-                # measured before it is learned: a frame that was taught looks too usual
-                if label in self.labels and due(self.novelty, self.samples, len(self.labels)):
-                    fresh = freshness(self.learner, z, self.labels.number(label))
-                    self.novelty.observe(measure(self.learner, z.unsqueeze(0)), fresh)
-                self.learner.learn_one(z, self.labels.number_or_next(label))
-            except BaseException:
-                self.novelty.undo(mark)
-                raise
-            self.labels.add(label)
-
     def prepare(
         self, images: Iterable[Image], labels: Iterable[Label], *, overlap: bool = False
     ) -> Iterator[tuple[Tensor, Label]]:
         """(feature, checked label) of each pair in order; an image's error comes at its turn."""
-        pairs = pair_up(images, labels)
-        if not overlap:
-            for image, label in pairs:
-                label = check_label(label)
-                yield self.features([image])[0], label
-            return
-        with ThreadPoolExecutor(1) as worker:
-            waiting: deque[tuple[Future[Tensor], Label]] = deque()
-            for image, label in pairs:
-                label = check_label(label)
-                waiting.append((worker.submit(self.features, [image]), label))
-                if len(waiting) > 1:
-                    z, due = waiting.popleft()
-                    yield z.result()[0], due
-            for z, due in waiting:
-                yield z.result()[0], due
-
-    def consolidate(self) -> None:
-        """Deferred learning of the methods that have it (GDumb, Offline, coreset VCL)."""
-        with self._changing:
-            self.learner.consolidate()
-
-    def forget(self, label: Label) -> int:
-        """Retire a class; its samples leave memory (weights shared with others stay)."""
-        number = self.labels.number(label)
-        with self._changing:
-            removed = self.learner.forget(number)
-            self._leave(label)
-        return removed
-
-    def rename(self, label: Label, new: Label) -> None:
-        """Give a class another label."""
-        self.labels.number(label)
-        with self._changing:
-            self.labels.rename(label, check_label(new))
-
-    def merge(self, label: Label, into: Label) -> int:
-        """Two labels are one class: what is remembered of ``label`` becomes ``into``."""
-        numbers = self.labels.number(label), self.labels.number(into)
-        with self._changing:
-            moved = self.learner.merge(*numbers)
-            self._leave(label)
-        return moved
-
-    def _leave(self, label: Label) -> None:
-        """The learner has closed the place of a class: so do the labels."""
-        self.labels.remove(label)
-        self.learner.outputs.renumber()
+        return prepare_pairs(self.features, images, labels, overlap=overlap)
 
     # ---- answering --------------------------------------------------------------------------
 
@@ -213,14 +124,6 @@ class StreamClassifier:
         answers = self.learner.predict_many(self.features(images))
         return [None if a is None else self.labels.name(a) for a in answers]
 
-    def predict_feature(self, z: Tensor) -> Prediction:
-        """The answer for a feature that ``features`` made."""
-        # a sum is one pass and keeps every NaN and infinity; only if it is odd look closer
-        if not math.isfinite(float(z.sum())) and not bool(torch.isfinite(z).all()):
-            raise BadImage("the feature contains NaN or infinite values: there is no answer to it")
-        p = {self.labels.name(y): v for y, v in self.learner.predict_proba_one(z).items()}
-        return Prediction(max(p, key=p.__getitem__) if p else None, p, self.samples)
-
     def ask(self, image: Image) -> Answer:
         """What it is, or that it is nothing taught so far.
 
@@ -230,55 +133,6 @@ class StreamClassifier:
         inputs = self.backbone.G.preprocess(image)
         z = self.backbone.G.run(inputs[None])[0]
         return self.ask_feature(z, blank=shows_nothing(inputs))
-
-    def ask_feature(self, z: Tensor, *, blank: bool = False) -> Answer:
-        """The same for a feature that ``features`` made; a ``blank`` picture is never known."""
-        best = self.predict_feature(z)
-        if best.label is None:
-            return Answer(None, None, False, math.inf, {}, best.step)
-        measures = measure(self.learner, z.unsqueeze(0))
-        novelty = float(self.novelty.judge(measures, refused=self.refused))
-        if blank:
-            novelty = max(novelty, BLANK_NOVELTY)
-        label = best.label if novelty <= 1 else None
-        return Answer(label, best.label, novelty <= 1, novelty, best.probabilities, best.step)
-
-    @property
-    def classes(self) -> list[Label]:
-        """Labels known now, as they were given, in order of arrival."""
-        return list(self.labels)
-
-    @property
-    def samples(self) -> int:
-        """How many images were learned."""
-        return self.learner.samples
-
-    def memory_counts(self) -> dict[Label, int]:
-        """How many samples of each class are in memory."""
-        if self.learner.memory is None:
-            return {}
-        counts = self.learner.memory.counts()
-        return {label: counts.get(number, 0) for label, number in self.labels.known}
-
-    def report(
-        self, *, most: int = 20, seq_of: Callable[[Tensor], int | None] | None = None
-    ) -> Report:
-        """Was it taught well? Looks at the samples in memory; see ``verse.doctor``.
-
-        ``most`` suspects are named; ``seq_of`` tells the sequence number of a feature.
-        """
-        with self._changing:
-            F, memory = self.learner.F, self.learner.memory
-            if memory is None or len(memory) == 0 or "z" not in memory.fields:
-                return Report((), (), ())
-            held = memory.all()
-            if tuple(held.z.shape[1:]) != F.stored_shape:  # codes instead of features
-                return Report((), (), ())
-            E, y, labels = measured_features(self.learner, held.z), held.y.tolist(), self.classes
-        Z = held.z.permute(0, 3, 1, 2) if F.stored_shape != F.z_shape else held.z
-        seqs = None if seq_of is None else [seq_of(z) for z in Z]
-        groups = None if seqs is None else group_holds(y, seqs)
-        return diagnose(E, y, labels, groups=groups, seqs=seqs, most=most)
 
     # ---- keeping ----------------------------------------------------------------------------
 
@@ -315,10 +169,10 @@ class StreamClassifier:
             network = self.learner.network()
             labels = [self.labels.name(output) for output in live]
             none = torch.zeros(1, *self.learner.F.z_shape)
-            rule = self.novelty.rule(measure(self.learner, none), refused=self.refused)
+            rule = self.novelty.rule(measure_novelty(self.learner, none), refused=self.refused)
             novelty = build_network(self.learner, network, live, rule)
             facts = {"learner": self.learner_name, "samples": self.samples, "refused": self.refused}
-        return export.write(path, self.backbone, network, novelty, live, labels, facts)
+        return export.write_onnx(path, self.backbone, network, novelty, live, labels, facts)
 
     def twin(self) -> StreamClassifier:
         """Another classifier of the same configuration that has learned nothing."""
@@ -336,57 +190,6 @@ class StreamClassifier:
         """Have learned nothing."""
         self.restore(self.twin().state(), {"known": []})
 
-    def state(self) -> dict[str, Tensor]:
-        """Everything learned, as tensors."""
-        novelty = {_NOVELTY + name: value for name, value in self.novelty.state().items()}
-        return self.learner.state() | novelty
-
-    @property
-    def refused(self) -> float:
-        """The share of known frames that ``ask`` may call unknown."""
-        return self._refused
-
-    @refused.setter
-    def refused(self, share: float) -> None:
-        self._refused = check_share(share)
-
-    def follow(self, other: StreamClassifier) -> None:
-        """Answer as another classifier of the same configuration does now."""
-        with self._changing:
-            self.learner.follow(other.learner)
-            self.novelty.follow(other.novelty)
-            self.labels = Labels(other.labels.names)
-            self._refused = other.refused
-
-    def restore(self, tensors: dict[str, Tensor], spec: Mapping[str, Any]) -> None:
-        """Become what ``state`` and ``spec`` gave; the configuration must be the same."""
-        try:
-            known = sorted((int(number), label) for label, number in spec["known"])
-            labels = Labels(label for _, label in known)
-        except KeyError as error:
-            raise BadState(f"the saved classifier lacks {error}: it is damaged") from error
-        except (TypeError, ValueError) as error:
-            raise BadState(f"the labels of the saved classifier are damaged: {error}") from error
-        own = {k.removeprefix(_NOVELTY): v for k, v in tensors.items() if k.startswith(_NOVELTY)}
-        with self._changing:
-            self.learner.load_state(
-                {k: v for k, v in tensors.items() if not k.startswith(_NOVELTY)}
-            )
-            if self.learner.labels != [number for number, _ in known]:
-                raise BadState("the saved classifier and its learner have other classes")
-            self.learner.outputs.renumber()
-            self.labels = labels
-            self.novelty = Novelty()
-            if own:  # files of earlier versions have none
-                self.novelty.load_state(own)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "_changing"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._changing = threading.Lock()
-
     @classmethod
     def load(
         cls,
@@ -403,22 +206,13 @@ class StreamClassifier:
         A backbone that was not built by name must be handed over again; so must the dotted path
         of a learner of your own.
         """
-        tensors, document = checkpoint.read(path)
-        changed = checkpoint.differences(document["circumstances"])
-        if changed:
-            warnings.warn(f"not exact: {'; '.join(changed)}", NotExact, stacklevel=2)
-        spec = document["spec"]
-        saved = build.read_configuration(spec, learner)
         moved = {"weights": weights} if weights is not None else {}
-        chosen = build.rebuild_backbone(saved, backbone, threads=threads, device=device, **moved)
-        if chosen.key != spec.get("G"):
-            raise build.other_backbone("this classifier", saved)
-        for change in build.changes_of(saved, chosen):
-            warnings.warn(f"not exact: {change}", NotExact, stacklevel=2)
-        classifier = cls(saved, backbone=chosen)
-        classifier.restore(tensors, spec)
+        saved = read_saved(path, backbone, learner, threads=threads, device=device, **moved)
+        classifier = cls(saved.configuration, backbone=saved.backbone)
+        classifier.restore(saved.tensors, saved.spec)
         try:
-            classifier.refused = spec.get("refused", REFUSED)  # files of earlier versions have none
+            # files of earlier versions have none
+            classifier.refused = saved.spec.get("refused", REFUSED)
         except (TypeError, BadSetting) as error:
             raise BadState(f"{path} is damaged: {error}") from error
         return classifier

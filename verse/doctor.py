@@ -30,6 +30,19 @@ class ClassReport:
 
     ``advice`` is "enough", "show it more often", "show it from other sides" or "looks like X";
     ``accuracy`` is None where nothing can be left out.
+
+    Parameters
+    ----------
+    label
+        The class.
+    samples
+        How many were looked at.
+    accuracy
+        Share recognised with neighbours left out; None where nothing can be left out.
+    looks_like
+        The class that it is often taken for.
+    advice
+        "enough", "show it more often", "show it from other sides" or "looks like X".
     """
 
     label: Label
@@ -41,7 +54,17 @@ class ClassReport:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """``share`` of the samples of one class are taken for another."""
+    """``share`` of the samples of one class are taken for another.
+
+    Parameters
+    ----------
+    label
+        The true class.
+    taken_for
+        The answer.
+    share
+        Of the samples of ``label``.
+    """
 
     label: Label
     taken_for: Label
@@ -55,6 +78,17 @@ class Suspect:
     ``score`` is how much better the other class fits, by two estimates without the sample, each in
     units of its usual size: above 0 it contradicts the others. ``seq`` is its sequence number where
     it is known.
+
+    Parameters
+    ----------
+    label
+        The class that it was taught as.
+    looks_like
+        The class that fits better.
+    score
+        How much better, above 0.
+    seq
+        Its sequence number, if known.
     """
 
     label: Label
@@ -65,7 +99,17 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What ``diagnose`` finds; the suspects begin with the worst."""
+    """What ``diagnose`` finds; the suspects begin with the worst.
+
+    Parameters
+    ----------
+    classes
+        One entry for each class.
+    confused
+        Pairs of classes, the worst first.
+    suspects
+        Samples that look mislabelled, the worst first.
+    """
 
     classes: tuple[ClassReport, ...]
     confused: tuple[Confusion, ...]

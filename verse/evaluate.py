@@ -40,6 +40,17 @@ class Rows(Protocol):
 class Samples:
     """Features with their classes and videos, in the order they are shown.
 
+    Parameters
+    ----------
+    z
+        Features [n, …].
+    y
+        Classes.
+    videos
+        Videos.
+    index
+        Rows of ``z`` that are meant; left out: all.
+
     >>> import torch
     >>> rows = Samples(torch.zeros(3, 2), np.array([0, 1, 1]), np.array([0, 1, 1]))
     >>> rows.take(np.array([2, 0])).y.tolist()
@@ -74,7 +85,17 @@ class Samples:
 
 @dataclass(frozen=True)
 class Learned:
-    """So many frames have passed; what the learner says about its losses."""
+    """So many frames have passed; what the learner says about its losses.
+
+    Parameters
+    ----------
+    position
+        Frames that have passed.
+    learned
+        Frames that were learned.
+    losses
+        The learner's latest, by name.
+    """
 
     position: int
     learned: int
@@ -83,7 +104,27 @@ class Learned:
 
 @dataclass(frozen=True)
 class Tested:
-    """One test event: α_t and the counts behind it; frames of unseen classes count as errors."""
+    """One test event: α_t and the counts behind it; frames of unseen classes count as errors.
+
+    Parameters
+    ----------
+    after
+        Frames of the stream so far.
+    classes
+        Those tested.
+    accuracy
+        α_t.
+    by_class
+        [class, right, frames] of each.
+    by_video
+        [video, right, frames] of each.
+    confusion
+        [true class, answer, frames]; answer −1: knows nothing yet.
+    seconds
+        That the test took.
+    reachable
+        Test frames whose class was shown; None: not recorded.
+    """
 
     __test__ = False  # its name is no test for pytest to collect
 
@@ -100,6 +141,29 @@ class Tested:
 @dataclass
 class SoFar:
     """The sum of a stream up to now: with the learner's state, all that going on needs.
+
+    Parameters
+    ----------
+    position
+        Frames that have passed.
+    learned
+        Frames that were learned.
+    refused
+        Frames, and consolidations before a test, that were refused.
+    first_refusal
+        Why.
+    missed
+        Frames that passed while the learner was busy.
+    answered, answered_right
+        Predict-then-learn: how many, and how many right.
+    learn_seconds
+        Spent learning.
+    tested
+        The test events.
+    busy
+        The camera's state.
+    steady
+        False inside a test, when a learner may be half consolidated.
 
     >>> SoFar.load(SoFar(position=3).document()).position
     3
@@ -143,7 +207,13 @@ class SoFar:
 
 @dataclass(frozen=True)
 class Finished:
-    """The end of the stream."""
+    """The end of the stream.
+
+    Parameters
+    ----------
+    so_far
+        The whole stream.
+    """
 
     so_far: SoFar
 
@@ -196,8 +266,17 @@ def stream(
             for t, z in enumerate(block[done:], start + done):
                 with defer_interrupt():  # the sum and the learner change together
                     # storage of its own: bits depend on alignment, which must not on the block
-                    _one(learner, z.clone(), int(train.y[t]), t, now, camera, step_seconds,
-                         overhead, prequential)  # fmt: skip
+                    _one(
+                        learner,
+                        z.clone(),
+                        int(train.y[t]),
+                        t,
+                        now,
+                        camera,
+                        step_seconds,
+                        overhead,
+                        prequential,
+                    )
                 if now.position % report == 0 or now.position == event.after:
                     yield Learned(now.position, now.learned, dict(learner.losses))
         if number >= len(now.tested):

@@ -31,7 +31,7 @@ from verse.types import BadSetting, BadState, Label
 OUTPUTS = ("probabilities", "novelty")
 
 
-def write(
+def write_onnx(
     path: str | Path,
     backbone: Backbone,
     network: nn.Module,
@@ -54,7 +54,7 @@ def write(
     >>> folder = Path(tempfile.mkdtemp())
     >>> novelty = nn.Sequential(nn.Identity(), Smallest())
     >>> labels = ["mug", "cup"]
-    >>> write(folder / "model.onnx", identity(3), network, novelty, [0, 1], labels, {}).name
+    >>> write_onnx(folder / "model.onnx", identity(3), network, novelty, [0, 1], labels, {}).name
     'model.onnx'
     """
     if not labels:

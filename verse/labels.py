@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sized
-from itertools import islice, zip_longest
+from collections.abc import Iterable, Iterator
 from numbers import Integral
-from typing import Any
 
-from verse.types import BadData, BadLabel, Image, Label
+from verse.types import BadLabel, Label
 
 BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Letters and symbols that show nothing."""
@@ -48,6 +46,11 @@ class Labels:
 
     The number of a class is the learner's output for it: the first class is 0, the next one 1.
     When a class leaves, those behind it move up.
+
+    Parameters
+    ----------
+    names
+        Labels to begin with.
 
     >>> labels = Labels()
     >>> labels.add("mug"), labels.add("cup")
@@ -116,23 +119,3 @@ class Labels:
         if new in self._numbers:
             raise BadLabel(f"there is a class {new!r} already: merge them instead")
         self._set([new if name == label else name for name in self._names])
-
-
-def pair_up(images: Iterable[Image], labels: Iterable[Label]) -> Iterator[tuple[Image, Label]]:
-    """(image, label) in order. Where the images have a length, an unequal one is refused at once.
-
-    >>> list(pair_up(["a.png", "b.png"], ["mug"]))
-    Traceback (most recent call last):
-    verse.types.BadData: there are 2 images and 1 labels: nothing was learned
-    """
-    if isinstance(images, Sized):
-        n = len(images)
-        labels = labels if isinstance(labels, Sized) else list(islice(labels, n + 1))
-        if len(labels) != n:
-            raise BadData(f"there are {n} images and {len(labels)} labels: nothing was learned")
-    end: Any = object()
-    for count, (image, label) in enumerate(zip_longest(images, labels, fillvalue=end)):
-        if image is end or label is end:
-            which = "images" if image is end else "labels"
-            raise BadData(f"there are only {count} {which}; these pairs are learned, no more")
-        yield image, label

@@ -142,7 +142,17 @@ def prequential(correct: npt.ArrayLike, window: int | None = None) -> Floats:
 
 
 class ByVideo(NamedTuple):
-    """Right answers and frames of each test video, the unit an interval resamples."""
+    """Right answers and frames of each test video, the unit an interval resamples.
+
+    Parameters
+    ----------
+    videos
+        Their numbers.
+    right
+        Right answers in each.
+    total
+        Frames of each.
+    """
 
     videos: Ints
     right: Ints
@@ -183,7 +193,15 @@ def by_video(predicted: npt.ArrayLike, true: npt.ArrayLike, videos: npt.ArrayLik
 
 
 class Interval(NamedTuple):
-    """An estimate with its bootstrap interval."""
+    """An estimate with its bootstrap interval.
+
+    Parameters
+    ----------
+    value
+        The estimate.
+    low, high
+        The ends of the interval.
+    """
 
     value: float
     low: float

@@ -6,11 +6,14 @@ taught apart share what they know by merging such files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import torch
 
 from verse.classifier import StreamClassifier
 from verse.labels import check_label
+from verse.learners.base import Learner
 from verse.types import BadLabel, BadSetting, Label
 
 STEPS = 500
@@ -69,9 +72,34 @@ def merge(
     _check_fit(merged, other)
     labels = name_classes(merged.classes, other.classes, rename_b or {}, separate=separate)
     numbers = [merged.labels.add(label) for label in labels]
-    merged.learner.merge_with(other.learner, numbers, steps=steps)
+    merge_learners(merged.learner, other.learner, numbers, steps=steps)
     merged.novelty.absorb(other.novelty)
     return merged
+
+
+@runtime_checkable
+class Mergeable(Protocol):
+    """What a learner's class has that can take over what another one has learned."""
+
+    def absorb(self, other: Learner, outputs: Sequence[int], *, steps: int) -> None:
+        """Take over what another learner of the same settings has learned of its classes, which
+        are ``outputs`` here. A network may be trained by so many steps on the joint memory."""
+        ...
+
+
+@torch.no_grad()
+def merge_learners(learner: Learner, other: Learner, labels: Sequence[int], *, steps: int) -> None:
+    """One learner that was taught both streams; ``labels`` are its own for the outputs of the
+    other. On an error it is of no use any more."""
+    if not isinstance(learner, Mergeable):
+        raise BadSetting(f"{learner.name} has no way to merge classifiers: verse-joint has one")
+    for y in labels:
+        if y not in learner.outputs.of:
+            learner.add_label(y)
+    learner.absorb(other, [learner.outputs.of[y] for y in labels], steps=steps)
+    learner.samples += other.samples
+    known = [r.largest for r in (learner.range, other.range) if r.largest is not None]
+    learner.range.largest = max(known, default=None)
 
 
 def _check_fit(a: StreamClassifier, b: StreamClassifier) -> None:

@@ -15,6 +15,13 @@ class Camera:
     for results that repeat exactly). Answers do not take the learner's time: they come from the
     last published weights.
 
+    Parameters
+    ----------
+    fps
+        Frames per second.
+    queue
+        Frames that may wait.
+
     >>> camera = Camera(fps=10)
     >>> [camera.offer(i) and camera.record(0.15) for i in range(4)]
     [True, False, True, False]

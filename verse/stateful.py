@@ -62,20 +62,32 @@ class PerClass(Stateful):
 class Attributes(Stateful):
     """The plain values (tensors, numbers, lists, sets) among the attributes of an object.
 
+    Parameters
+    ----------
+    owner
+        Whose attributes they are.
+    names
+        Of the attributes.
+    device
+        Where loaded tensors go.
+
     >>> from types import SimpleNamespace
     >>> owner = SimpleNamespace(count=3, recent=[1, 2])
     >>> values = Attributes(owner, ("count", "recent"), torch.device("cpu"))
     >>> mark = values.mark()
     >>> owner.recent.append(9)
     >>> values.undo(mark)
-    >>> values = Attributes(owner, ("count", "recent"), torch.device("cpu"))
     >>> values.state()
     {'count': tensor(3), 'recent': tensor([1, 2])}
     """
 
     def __init__(self, owner: Any, names: tuple[str, ...], device: torch.device) -> None:
-        self.values = {name: getattr(owner, name) for name in names}
-        self._owner, self._device = owner, device
+        self._owner, self._names, self._device = owner, names, device
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """As they are now, by name."""
+        return {name: getattr(self._owner, name) for name in self._names}
 
     def mark(self) -> dict[str, Any]:
         return {
@@ -123,7 +135,13 @@ def _as_tensor(name: str, value: Any) -> Tensor:
 
 
 class Parts(Stateful):
-    """Several of them under their names; the name "" adds nothing to the keys of a state."""
+    """Several of them under their names; the name "" adds nothing to the keys of a state.
+
+    Parameters
+    ----------
+    parts
+        Name → part.
+    """
 
     def __init__(self, parts: Mapping[str, Stateful]) -> None:
         self.parts = parts

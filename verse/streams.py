@@ -142,6 +142,13 @@ def _join(parts: list[Ints]) -> Ints:
 class EvaluationPoint:
     """One test: after ``after`` frames of the stream, on ``classes`` in order of arrival.
 
+    Parameters
+    ----------
+    after
+        Frames of the stream.
+    classes
+        Those tested, in order of arrival.
+
     >>> EvaluationPoint(after=10, classes=(3, 1)).select([1, 2, 3, 3]).tolist()
     [0, 2, 3]
     """
@@ -160,6 +167,11 @@ class Schedule:
 
     Class orderings: after every ``every`` classes and at the end, on the classes seen so far.
     The others: ``steps`` equal steps, on all classes.
+
+    Parameters
+    ----------
+    events
+        In order.
 
     >>> Schedule.of("class-iid", [2, 2, 0, 1, 1], every=2).events
     (EvaluationPoint(after=3, classes=(2, 0)), EvaluationPoint(after=5, classes=(2, 0, 1)))

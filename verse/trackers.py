@@ -32,6 +32,13 @@ class JsonLines:
 
     With ``resume`` the file goes on: what it holds of later frames, which the run repeats, goes.
 
+    Parameters
+    ----------
+    path
+        The file.
+    resume
+        Go on with a file that is there.
+
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "events.jsonl"
     >>> tracker = JsonLines(file)
@@ -86,6 +93,11 @@ class JsonLines:
 class Csv:
     """One line per test event: after, classes, accuracy, seconds.
 
+    Parameters
+    ----------
+    path
+        The file.
+
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "alpha.csv"
     >>> tracker = Csv(file)
@@ -111,7 +123,13 @@ class Csv:
 
 
 class TensorBoard:
-    """Losses and α_t as scalars over the frames of the stream (the extra ``tensorboard``)."""
+    """Losses and α_t as scalars over the frames of the stream (the extra ``tensorboard``).
+
+    Parameters
+    ----------
+    path
+        The folder.
+    """
 
     def __init__(self, path: Path) -> None:
         try:

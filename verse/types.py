@@ -73,6 +73,15 @@ class Refused(VerseError):
 class Batch:
     """Rows drawn from a memory: features, outputs, and any further named fields.
 
+    Parameters
+    ----------
+    z
+        Features [n, …].
+    y
+        Outputs [n].
+    extra
+        Further fields by name, [n, …] each.
+
     >>> import torch
     >>> len(Batch(torch.zeros(3, 4), torch.tensor([0, 1, 1])))
     3
@@ -89,6 +98,15 @@ class Batch:
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """An answer: the label, the probability of every known label, and the step it comes from.
+
+    Parameters
+    ----------
+    label
+        The likeliest class; None before anything was learned.
+    probabilities
+        Of every known label.
+    step
+        How many samples had been learned.
 
     >>> Prediction("mug", {"mug": 0.9, "cup": 0.1}, step=12).confidence
     0.9

@@ -52,10 +52,14 @@ def theirs(method: str, start: Tensor, **settings: object):
     nn.utils.vector_to_parameters(start, model.parameters())
     model.requires_grad_(True)
     return getattr(supervised, method)(
-        model=model, optimizer=torch.optim.SGD(model.parameters(), lr=LR),
-        criterion=nn.CrossEntropyLoss(), train_mb_size=1, train_epochs=1, evaluator=None,
+        model=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=LR),
+        criterion=nn.CrossEntropyLoss(),
+        train_mb_size=1,
+        train_epochs=1,
+        evaluator=None,
         **settings,
-    )  # fmt: skip
+    )
 
 
 def experiences(*stretches: tuple[Tensor, Tensor]):
@@ -143,8 +147,12 @@ def compare_agem() -> None:
     put(mine.theta, flat(other.model))
     train(other, stream[1:])
     learn_beside(mine, STRETCHES[1], held=STRETCHES[0])
-    report("A-GEM", "weights after 20 steps against one reference set", flat(mine.theta),
-           flat(other.model))  # fmt: skip
+    report(
+        "A-GEM",
+        "weights after 20 steps against one reference set",
+        flat(mine.theta),
+        flat(other.model),
+    )
 
 
 def compare_springs(method: str, name: str, lam: float, importances, **settings: object) -> None:

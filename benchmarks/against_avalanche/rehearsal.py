@@ -65,17 +65,23 @@ def compare_er() -> None:
     """C is the whole memory, so that both replay the same samples."""
     mine = ours("tinyer", C=LENGTH)
     plugin = ReplayPlugin(
-        mem_size=LENGTH, batch_size=1, batch_size_mem=LENGTH,
+        mem_size=LENGTH,
+        batch_size=1,
+        batch_size_mem=LENGTH,
         storage_policy=ReservoirSamplingBuffer(max_size=LENGTH),
-    )  # fmt: skip
+    )
     other = theirs("Naive", flat(mine.theta), plugins=[plugin])
     stream = experiences(*STRETCHES[:2])
     train(other, stream[:1])
     put(mine.theta, flat(other.model))
     train(other, stream[1:])
     learn_beside(mine, STRETCHES[1], held=STRETCHES[0])
-    report("ER", "weights after 20 steps on 1 new and 20 old samples", flat(mine.theta),
-           flat(other.model))  # fmt: skip
+    report(
+        "ER",
+        "weights after 20 steps on 1 new and 20 old samples",
+        flat(mine.theta),
+        flat(other.model),
+    )
 
 
 def compare_reservoir(seen: int = 100, room: int = 10, trials: int = 1000) -> None:
@@ -92,9 +98,12 @@ def compare_reservoir(seen: int = 100, room: int = 10, trials: int = 1000) -> No
             counts[row, kept] += 1
     mine, other = ((share - room / seen).abs().max() for share in counts / trials)
     error = (room / seen * (1 - room / seen) / trials) ** 0.5
-    say("ER", f"how often {room} of {seen} samples are held, {trials} streams",
+    say(
+        "ER",
+        f"how often {room} of {seen} samples are held, {trials} streams",
         f"largest deviation from {room / seen}: {mine:.3f}, Avalanche's {other:.3f} "
-        f"(standard error {error:.3f})")  # fmt: skip
+        f"(standard error {error:.3f})",
+    )
 
 
 def filled(memory: Memory, Z: Tensor, y: Tensor, **extra: Tensor) -> Memory:
@@ -124,8 +133,11 @@ def compare_gdumb_memory(capacity: int = 50, classes: int = 10, each: int = 200)
         other = Counter({k: len(group.buffer) for k, group in buffer.buffer_groups.items()})
         pairs = zip(sorted(memory.counts().values()), sorted(other.values()), strict=True)
         worst, points = max(worst, *(abs(a - b) for a, b in pairs)), points + 1
-    say("GDumb", f"samples of each class, {classes * each} labels, looked at {points} times",
-        f"largest difference {worst}")  # fmt: skip
+    say(
+        "GDumb",
+        f"samples of each class, {classes * each} labels, looked at {points} times",
+        f"largest difference {worst}",
+    )
 
 
 def compare_gdumb_training(passes: int, stretches: int) -> None:
@@ -139,10 +151,15 @@ def compare_gdumb_training(passes: int, stretches: int) -> None:
         optimizer, lambda epoch: warm_restarts(epoch, 1.0, lowest / LR)
     )
     other = supervised.GDumb(
-        model=model, optimizer=optimizer, criterion=nn.CrossEntropyLoss(), mem_size=1000,
-        train_mb_size=1000, train_epochs=passes, evaluator=None,
+        model=model,
+        optimizer=optimizer,
+        criterion=nn.CrossEntropyLoss(),
+        mem_size=1000,
+        train_mb_size=1000,
+        train_epochs=passes,
+        evaluator=None,
         plugins=[LRSchedulerPlugin(schedule)] if stretches == 1 else [],
-    )  # fmt: skip
+    )
     if stretches > 1:  # a schedule would go on: keep the rate of the first pass
         for group in optimizer.param_groups:
             group["lr"] = LR / 10
@@ -185,8 +202,12 @@ def compare_icarl_loss() -> None:
         answers = torch.sigmoid(loss.old_model(Z))
     other_outputs = torch.arange(CLASSES) != y[:, None]
     other_outputs[:, 2] = False
-    report("iCaRL", "targets of the outputs it knows, but for the true class",
-           target[other_outputs], answers[other_outputs])  # fmt: skip
+    report(
+        "iCaRL",
+        "targets of the outputs it knows, but for the true class",
+        target[other_outputs],
+        answers[other_outputs],
+    )
     report("iCaRL", "gradient, samples of known classes (adapted: the label)", *gradient(y < 2))
     for z, label in zip(Z[y == 2], y[y == 2], strict=True):
         mine.learn_one(z, int(label))
@@ -194,8 +215,12 @@ def compare_icarl_loss() -> None:
         optimizer.zero_grad()
         loss(model(z[None]), label[None]).backward()
         optimizer.step()
-    report("iCaRL", f"weights after {int((y == 2).sum())} steps on a new class", flat(mine.theta),
-           flat(model))  # fmt: skip
+    report(
+        "iCaRL",
+        f"weights after {int((y == 2).sum())} steps on a new class",
+        flat(mine.theta),
+        flat(model),
+    )
 
 
 def avalanche_icarl(Z: Tensor, y: Tensor, room: int) -> supervised.ICaRL:
@@ -206,14 +231,20 @@ def avalanche_icarl(Z: Tensor, y: Tensor, room: int) -> supervised.ICaRL:
     benchmark = nc_benchmark(
         dataset, dataset, n_experiences=1, task_labels=False, fixed_class_order=range(CLASSES)
     )
-    model = network(torch.cat([*(p.detach().reshape(-1) for p in BODY.parameters()),
-                               torch.zeros(7 * CLASSES)]))  # fmt: skip
+    model = network(
+        torch.cat([*(p.detach().reshape(-1) for p in BODY.parameters()), torch.zeros(7 * CLASSES)])
+    )
     strategy = supervised.ICaRL(
-        feature_extractor=model[0], classifier=model[1],
-        optimizer=torch.optim.SGD(model.parameters(), lr=1e-30), memory_size=room,
-        buffer_transform=None, fixed_memory=True, train_mb_size=len(y), eval_mb_size=len(y),
+        feature_extractor=model[0],
+        classifier=model[1],
+        optimizer=torch.optim.SGD(model.parameters(), lr=1e-30),
+        memory_size=room,
+        buffer_transform=None,
+        fixed_memory=True,
+        train_mb_size=len(y),
+        eval_mb_size=len(y),
         evaluator=None,
-    )  # fmt: skip
+    )
     strategy.train(benchmark.train_stream[0])
     strategy.model.eval()
     return strategy
@@ -236,9 +267,14 @@ def compare_icarl_exemplars(worlds: int = 20, room: int = 15) -> None:
             theirs_ = normalize(BODY(chosen.x_memory[k])).detach()
             subsets = torch.tensor(list(itertools.combinations(range(20), m)))
             every = (e[y == k][subsets].mean(1) - mean).norm(dim=1)
-            distances.append([float((mine.mean(0) - mean).norm()),
-                              float((theirs_.mean(0) - mean).norm()),
-                              float(every.min()), float(every.mean())])  # fmt: skip
+            distances.append(
+                [
+                    float((mine.mean(0) - mean).norm()),
+                    float((theirs_.mean(0) - mean).norm()),
+                    float(every.min()),
+                    float(every.mean()),
+                ]
+            )
         learner = ours("icarl")
         put(learner.theta, flat(nn.Sequential(BODY, nn.Linear(6, CLASSES))))
         for k, samples in enumerate(chosen.x_memory):
@@ -251,11 +287,17 @@ def compare_icarl_exemplars(worlds: int = 20, room: int = 15) -> None:
         wrong += int((far.argmin(1) != published.argmin(1)).sum())
         asked, gap = asked + len(questions), max(gap, float((far - published).abs().max()))
     mine_, theirs_, best, chance = torch.tensor(distances).mean(0).tolist()
-    say("iCaRL", f"exemplars' mean to class mean, {m} of 20, {len(distances)} classes",
+    say(
+        "iCaRL",
+        f"exemplars' mean to class mean, {m} of 20, {len(distances)} classes",
         f"distance {mine_:.3f}, Avalanche's {theirs_:.3f}, the best {m} {best:.3f}, "
-        f"any {m} {chance:.3f}")  # fmt: skip
-    say("iCaRL", f"answers from the same exemplars, {asked} questions",
-        f"{wrong} differ; distances to means differ by at most {gap:.1e}")  # fmt: skip
+        f"any {m} {chance:.3f}",
+    )
+    say(
+        "iCaRL",
+        f"answers from the same exemplars, {asked} questions",
+        f"{wrong} differ; distances to means differ by at most {gap:.1e}",
+    )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from verse import learners
 from verse.backbones import identity
+from verse.benchmarks import growth
+from verse.benchmarks import overview as overview_part
 from verse.benchmarks.textbook import TextbookVERSE
 from verse.cli import main
 from verse.cli.bench import overview
@@ -21,10 +23,35 @@ from verse.memory import Reservoir
 
 @pytest.fixture(scope="module")
 def results() -> dict:
-    quick = ["bench", "--json", "--rounds", "2", "--steps", "100", "--backbone", "default",
-             "--backbone", "light", "--part", "default", "--part", "step", "--part", "growth",
-             "--part", "frame", "--part", "predict"]  # fmt: skip
-    result = CliRunner().invoke(main, quick)
+    quick = [
+        "bench",
+        "--json",
+        "--rounds",
+        "2",
+        "--steps",
+        "100",
+        "--backbone",
+        "default",
+        "--backbone",
+        "light",
+        "--part",
+        "default",
+        "--part",
+        "step",
+        "--part",
+        "growth",
+        "--part",
+        "frame",
+        "--part",
+        "predict",
+    ]
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr(overview_part, "LESSONS", 20)
+        small.setattr(overview_part, "MEASURED", 5)
+        small.setattr(growth, "D", 32)
+        small.setattr(growth, "LARGE", 2_000)
+        small.setattr(growth, "MANY", (10, 100, 1_000))
+        result = CliRunner().invoke(main, quick)
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
@@ -65,9 +92,11 @@ def test_step(results: dict) -> None:
 def test_growth(results: dict) -> None:
     memory = results["memory"]
     assert set(memory["slope_bytes_per_step"]["light"]) == {
-        "capacity 10", "capacity 100,000", "1,000 classes",
-    }  # fmt: skip
-    assert set(memory["by_classes"]["light"]) == {"100", "1000", "10000"}
+        "capacity 10",
+        "capacity 2,000",
+        "1,000 classes",
+    }
+    assert set(memory["by_classes"]["light"]) == {"10", "100", "1000"}
 
 
 def test_frame_and_prediction(results: dict) -> None:

@@ -41,10 +41,14 @@ def command(folder: Path, module: str, then: str | None = None) -> subprocess.Co
     )
     (folder / "main.py").write_text(PROGRAM)
     return subprocess.run(
-        [sys.executable, "-m", "main"], cwd=folder, capture_output=True, text=True, timeout=60,
+        [sys.executable, "-m", "main"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
         # a runner in the background of a shell ignores Ctrl-C, and so would its children
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    )
 
 
 PROGRAM = """
@@ -102,6 +106,7 @@ def test_where_it_is_ignored_it_stays_so(tmp_path: Path) -> None:
     program = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{PROGRAM}"
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "slow.py").write_text(f"{PRESS}\n{COMMAND.replace('1000', '1')}")
-    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True,
-                           text=True, timeout=60)  # fmt: skip
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
     assert (ended.returncode, ended.stdout) == (0, "lost\n")

@@ -72,10 +72,23 @@ def test_learners_come_with_what_they_assume() -> None:
     result = CliRunner().invoke(main, ["list", "learners", "--json"], catch_exceptions=False)
     rows = {row["name"]: row for row in json.loads(result.stdout)}
     columns = {
-        "name", "description", "default", "fidelity", "adaptation", "type", "batch_size",
-        "fine_tuning", "single_pass", "class_incremental", "subset_replay", "training_time",
-        "inference_time", "buffer", "violates_cisll", "settings",
-    }  # fmt: skip
+        "name",
+        "description",
+        "default",
+        "fidelity",
+        "adaptation",
+        "type",
+        "batch_size",
+        "fine_tuning",
+        "single_pass",
+        "class_incremental",
+        "subset_replay",
+        "training_time",
+        "inference_time",
+        "buffer",
+        "violates_cisll",
+        "settings",
+    }
     assert all(set(row) == columns for row in rows.values())
     assert all(row["fidelity"] in ("faithful", "adapted") for row in rows.values())
     assert all(bool(row["adaptation"]) == (row["fidelity"] == "adapted") for row in rows.values())
@@ -106,9 +119,19 @@ def test_assumptions_are_those_of_the_papers_table() -> None:
     signs = {True: "y", False: "n", None: "-"}
     for name, expected in table.items():
         row = rows[name]
-        flags = [row["batch_size"] != "1", *(row[key] for key in (
-            "fine_tuning", "single_pass", "class_incremental", "subset_replay", "violates_cisll",
-        ))]  # fmt: skip
+        flags = [
+            row["batch_size"] != "1",
+            *(
+                row[key]
+                for key in (
+                    "fine_tuning",
+                    "single_pass",
+                    "class_incremental",
+                    "subset_replay",
+                    "violates_cisll",
+                )
+            ),
+        ]
         assert " ".join([row["type"], *(signs[flag] for flag in flags)]) == expected, name
 
 

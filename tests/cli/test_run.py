@@ -22,10 +22,23 @@ from verse.configuration import DEFAULT_LEARNER
 from verse.experiments.store import Store
 
 KEYS = {
-    "run", "dataset", "learner", "order", "seed", "backbone", "capacity", "alpha", "mu_all",
-    "omega_all", "offline_alpha", "final_accuracy", "steps", "steps_per_second", "memory_bytes",
+    "run",
+    "dataset",
+    "learner",
+    "order",
+    "seed",
+    "backbone",
+    "capacity",
+    "alpha",
+    "mu_all",
+    "omega_all",
+    "offline_alpha",
+    "final_accuracy",
+    "steps",
+    "steps_per_second",
+    "memory_bytes",
     "classes",
-}  # fmt: skip
+}
 TOY = ("run", "verse_toy.load", "--backbone", "verse_toy.flat", "--capacity", "20")
 
 
@@ -101,10 +114,31 @@ def test_people_see_the_curve_and_the_summary(tmp_path: Path) -> None:
 
 def test_options_reach_the_run(tmp_path: Path) -> None:
     found = document(
-        *TOY, "--learner", "tinyer", "--set", "C=3", "--set", "clip=none", "--data", "frames=4",
-        "--memory", "fifo", "--order", "instance", "--seed", "3", "--no-offline", "--prequential",
-        "--out", "here", "--plot", "curve.svg", "--track", "jsonl:events.jsonl", "--no-cache",
-    )  # fmt: skip
+        *TOY,
+        "--learner",
+        "tinyer",
+        "--set",
+        "C=3",
+        "--set",
+        "clip=none",
+        "--data",
+        "frames=4",
+        "--memory",
+        "fifo",
+        "--order",
+        "instance",
+        "--seed",
+        "3",
+        "--no-offline",
+        "--prequential",
+        "--out",
+        "here",
+        "--plot",
+        "curve.svg",
+        "--track",
+        "jsonl:events.jsonl",
+        "--no-cache",
+    )
     spec = found["spec"]
     assert spec["settings"] == {"C": 3, "clip": None}
     assert (spec["options"], spec["memory"], spec["seed"]) == ({"frames": 4}, "fifo", 3)
@@ -227,9 +261,18 @@ def test_resume_of_a_finished_run_only_prints_it() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_kill_9_at_random_points_changes_nothing(tmp_path: Path) -> None:
     args = [
-        *TOY, "--learner", "verse_toy.Slow", "--no-offline", "--data", "frames=80",
-        "--save-seconds", "0", "--threads", "1", "--json",
-    ]  # fmt: skip
+        *TOY,
+        "--learner",
+        "verse_toy.Slow",
+        "--no-offline",
+        "--data",
+        "frames=80",
+        "--save-seconds",
+        "0",
+        "--threads",
+        "1",
+        "--json",
+    ]
     whole = finished(start(*args, "--out", "whole"))
     saved = tmp_path / "cut" / ".partial" / f"{whole['run']}.checkpoint"
     chance = random.Random(int.from_bytes(os.urandom(4), "big"))

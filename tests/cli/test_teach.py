@@ -59,8 +59,9 @@ def test_teach_resume_predict(folder, tmp_path) -> None:
     assert code == 0 and [row["nearest"] for row in rows] == ["red", "blue"]
     assert [row["known"] for row in rows] == [row["label"] is not None for row in rows]
     assert rows[0]["step"] == 13 and rows[0]["probabilities"][0]["label"] == "red"
-    code, out, err = call("predict", directory, asked[0], folder / "red" / "broken.jpg",
-                          "--threads", 1)  # fmt: skip
+    code, out, err = call(
+        "predict", directory, asked[0], folder / "red" / "broken.jpg", "--threads", 1
+    )
     assert code == 2 and "red" in out and "unreadable" in out
     assert err.count("broken.jpg") == 1  # named, and named once
 

@@ -69,8 +69,10 @@ def test_the_real_library(root: Path) -> None:
     done = subprocess.run(
         [str(python), "-W", "ignore", str(root / "tests" / "compat" / "avalanche_script.py")],
         env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["version"] == VERSION

@@ -28,6 +28,13 @@ def frames(labels, videos, positions=None):
     return Frames(np.array(labels), np.array(videos), np.array(positions), Numbered())
 
 
+def test_what_is_printed_says_how_much_there_is():
+    train, test = frames([0, 0, 1], [0, 0, 1]), frames([0, 1], [2, 3])
+    assert repr(train) == "<Frames: 3 in 2 videos>"
+    made = repr(Dataset("cups", ("a", "b"), train, test))
+    assert made == "<Dataset cups: 2 classes, 3 training and 2 test frames>"
+
+
 def test_take_keeps_order_and_source_numbers():
     part = frames([0, 0, 1, 1], [0, 0, 1, 1]).take([2, 0]).take([1, 0])
     assert [part.key(i) for i in range(2)] == ["n0", "n2"]

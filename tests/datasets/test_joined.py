@@ -25,8 +25,10 @@ def test_classes_and_videos_keep_apart(root):
     signs = datasets.load("folder:signs", root, "fraction:0.5")
     assert both.classes == ("cups/a", "cups/b", "signs/a", "signs/stop", "signs/yield")
     assert both.name == "cups+signs"
-    for joined, parts in ((both.train, (cups.train, signs.train)),
-                          (both.test, (cups.test, signs.test))):  # fmt: skip
+    for joined, parts in (
+        (both.train, (cups.train, signs.train)),
+        (both.test, (cups.test, signs.test)),
+    ):
         assert len(joined) == sum(map(len, parts))
         keys = [part.key(i) for part in parts for i in range(len(part))]
         assert [joined.key(i) for i in range(len(joined))] == keys  # features are found again

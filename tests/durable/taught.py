@@ -57,12 +57,12 @@ def teach(path: Path, samples, **options) -> None:
 
 def abandon(classifier: durable.DurableClassifier) -> None:
     """What a killed process leaves: no flush, no checkpoint, the lock released."""
-    classifier._directory.close()
+    classifier.directory.close()
 
 
 def entries(classifier: durable.DurableClassifier) -> int:
     """How many the journal holds."""
-    return int(classifier._journal.database.rows("SELECT count(*) FROM entries")[0][0])
+    return int(classifier.journal.database.rows("SELECT count(*) FROM entries")[0][0])
 
 
 def picture(seed: int) -> np.ndarray:

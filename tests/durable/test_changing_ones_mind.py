@@ -61,9 +61,14 @@ def test_rename_and_merge_survive_and_can_lose_their_class(tmp_path) -> None:
     abandon(classifier)
     classifier = opened(tmp_path)
     assert same(classifier, before) and classifier.classes == ["A", "c"]
-    for wrong in (lambda: classifier.rename("x", "y"), lambda: classifier.rename("A", "c"),
-                  lambda: classifier.merge("A", "x"), lambda: classifier.merge("A", "A"),
-                  lambda: classifier.forget("x"), lambda: classifier.rename("A", " ")):  # fmt: skip
+    for wrong in (
+        lambda: classifier.rename("x", "y"),
+        lambda: classifier.rename("A", "c"),
+        lambda: classifier.merge("A", "x"),
+        lambda: classifier.merge("A", "A"),
+        lambda: classifier.forget("x"),
+        lambda: classifier.rename("A", " "),
+    ):
         with pytest.raises((BadLabel, BadSetting)):
             wrong()
     assert same(classifier, before)
@@ -91,13 +96,13 @@ def test_forgotten_is_gone_from_every_file(tmp_path, crash, monkeypatch) -> None
             [Lesson(secret, "secret name", f"k{t}", {"thumbnail": b"JPEG secret"})]
         )
         classifier.learn_feature(torch.ones(DIM) * t, "other")
-    classifier._write_ahead.save(window=10)
+    classifier.write_ahead.save(window=10)
     assert files_hold(live, needle) and files_hold(live, b"secret name")
     if crash == "after the entry":
-        monkeypatch.setattr(classifier._write_ahead, "save", lambda window: None)
+        monkeypatch.setattr(classifier.write_ahead, "save", lambda window: None)
     if crash == "after the checkpoint":
-        monkeypatch.setattr(classifier._directory, "remove_old_files", lambda: None)
-        monkeypatch.setattr(classifier._directory, "wipe", lambda *_: None)
+        monkeypatch.setattr(classifier.directory, "remove_old_files", lambda: None)
+        monkeypatch.setattr(classifier.directory, "wipe", lambda *_: None)
     assert classifier.forget("secret name") == 25
     after = state(classifier)
     if crash == "none":
@@ -165,10 +170,10 @@ def test_undo_begins_in_memory(tmp_path, learner, monkeypatch) -> None:
     samples = stream(30)
     classifier = opened(tmp_path, learner=learner)
     # a slow machine would write a checkpoint in between, and begin there
-    monkeypatch.setattr(classifier._write_ahead.timing, "checkpoint_due", lambda position: False)
+    monkeypatch.setattr(classifier.write_ahead.timing, "checkpoint_due", lambda position: False)
     for z, label in samples:
         classifier.learn_feature(z, label)
-    monkeypatch.setattr(classifier._directory, "load", None)
+    monkeypatch.setattr(classifier.directory, "load", None)
     for n in (3, 2, 4):
         classifier.undo_many(classifier.undoable[-n:])
         samples = samples[:-n]
@@ -185,9 +190,9 @@ def test_after_opening_a_hold_is_undone_from_a_checkpoint_near_it(tmp_path, monk
             classifier.learn_feature(z, label)
     with opened(tmp_path) as again:
         learned = []
-        replay = type(again._state).replay
+        replay = type(again.write_ahead.state).replay
         monkeypatch.setattr(
-            type(again._state),
+            type(again.write_ahead.state),
             "replay",
             lambda self, entry: (learned.append(entry.seq), replay(self, entry))[1],
         )
@@ -205,13 +210,13 @@ def test_an_undo_that_fails_changes_nothing(tmp_path, monkeypatch) -> None:
         raise BadState("made to fail")
 
     with monkeypatch.context() as patch:
-        patch.setattr(classifier._state, "replay", fail)
+        patch.setattr(classifier.write_ahead.state, "replay", fail)
         with pytest.raises(BadState, match="made to fail"):
             classifier.undo_many([10, 11])
     assert same(classifier, clean(samples)) and 10 in classifier.undoable
     classifier.learn_feature(*samples[0])
     with monkeypatch.context() as patch:  # neither forward nor back: learning stops
-        patch.setattr(classifier._state, "restore", fail)
+        patch.setattr(classifier.write_ahead.state, "restore", fail)
         with pytest.raises(BadState, match="made to fail"):
             classifier.undo()
     with pytest.raises(BadState, match=r"made to fail.*open the directory again"):

@@ -58,8 +58,8 @@ def test_a_default_that_changes_leaves_a_directory_as_it_was(tmp_path, monkeypat
     samples = stream(20)
     with opened(tmp_path, settings={"C": 8}) as classifier:
         if not full:  # what a version of before wrote down
-            saved = classifier._journal.meta("options")
-            classifier._journal.set_meta("options", saved | {"settings": {"C": 8}})
+            saved = classifier.journal.meta("options")
+            classifier.journal.set_meta("options", saved | {"settings": {"C": 8}})
     opened(tmp_path, settings={"C": 8}).close()  # from here on it remembers all of them
     expected = clean(samples, settings={"C": 8})
     monkeypatch.setitem(learners.VERSEJoint.__init__.__kwdefaults__, "beta", 0.5)
@@ -178,8 +178,8 @@ def test_a_directory_does_not_choose_code(tmp_path, monkeypatch) -> None:
         opened(path)
     with opened(path, learner=own) as classifier:
         assert classifier.classes == ["a"]
-        saved = classifier._journal.meta("options")
-        classifier._journal.set_meta("options", saved | {"learner": "planted.Learner"})
+        saved = classifier.journal.meta("options")
+        classifier.journal.set_meta("options", saved | {"learner": "planted.Learner"})
     with pytest.raises(BadState, match="name it again"):
         opened(path)
 
@@ -189,7 +189,7 @@ def test_a_checkpoint_elsewhere_is_no_checkpoint(tmp_path) -> None:
     with opened(path) as classifier:
         classifier.learn_feature(torch.ones(DIM), "a")
     with opened(path) as classifier:
-        classifier._journal.database.write([("UPDATE checkpoints SET file='../secret'", ())])
+        classifier.journal.database.write([("UPDATE checkpoints SET file='../secret'", ())])
         with pytest.raises(BadState, match="secret"):
             durable.backup(path, tmp_path / "backup.zip")
         abandon(classifier)

@@ -11,8 +11,8 @@ import torch
 
 from tests.durable.taught import DIM, abandon, clean, full_disk, opened, same, state, stream, teach
 from verse import checkpoint
-from verse.classifier import NotExact
 from verse.durable import JournalFull, Repaired, timing
+from verse.saved import NotExact
 from verse.types import VerseError
 
 
@@ -124,8 +124,11 @@ def test_left_over_files_are_removed(tmp_path) -> None:
         (tmp_path / name).write_bytes(b"half")
     opened(tmp_path).close()
     assert {p.name for p in tmp_path.iterdir()} == {
-        "acknowledged", "checkpoint-000000000005.verse", "journal.sqlite", "lock"
-    }  # fmt: skip
+        "acknowledged",
+        "checkpoint-000000000005.verse",
+        "journal.sqlite",
+        "lock",
+    }
 
 
 def test_other_circumstances_are_told(tmp_path) -> None:

@@ -71,7 +71,7 @@ def teach_secret(path: Path):
             classifier.learn_feature(SECRET, "secret name")
             classifier.merge("secret name", "secret other")
     classifier.merge("secret name", "secret other")
-    classifier._write_ahead.save(window=10)
+    classifier.write_ahead.save(window=10)
     return classifier, others
 
 
@@ -88,9 +88,9 @@ def test_no_file_holds_anything_of_it(tmp_path, crash, monkeypatch) -> None:
         raise KeyboardInterrupt
 
     place = {
-        "before": (classifier._journal, "forget"),
-        "after the write": (classifier._write_ahead, "become"),
-        "after the checkpoint": (classifier._directory, "wipe"),
+        "before": (classifier.journal, "forget"),
+        "after the write": (classifier.write_ahead, "become"),
+        "after the checkpoint": (classifier.directory, "wipe"),
     }.get(crash)
     if place is None:
         assert classifier.forget_exactly(label="secret other") == 11
@@ -158,7 +158,7 @@ def test_what_is_kept_is_bounded(tmp_path, monkeypatch) -> None:
     with opened(tmp_path, keep="features", keep_bytes=50 * size) as classifier:
         for z, label in mixed(200):
             classifier.learn_feature(z, label)
-        classifier._write_ahead.save(window=10)
+        classifier.write_ahead.save(window=10)
         assert 30 <= entries(classifier) <= 50
         with pytest.raises(TooLate):
             classifier.forget_exactly(seqs=[100])
@@ -166,6 +166,6 @@ def test_what_is_kept_is_bounded(tmp_path, monkeypatch) -> None:
     with opened(tmp_path, keep="none") as classifier:  # the choice can be changed
         for z, label in mixed(20):
             classifier.learn_feature(z, label)
-        classifier._write_ahead.save(window=10)
+        classifier.write_ahead.save(window=10)
         assert entries(classifier) < 30
     assert forgetting.BEFORE == 0  # no entry has that number

@@ -69,8 +69,11 @@ def test_entries_keys_images_and_fates(tmp_path) -> None:
     journal.flush()
     journal.undo([3])
     assert [(e.seq, e.fate) for e in journal.since(1)] == [
-        (2, "refused"), (3, "undone"), (4, "kept"), (5, "kept")
-    ]  # fmt: skip
+        (2, "refused"),
+        (3, "undone"),
+        (4, "kept"),
+        (5, "kept"),
+    ]
     assert journal.entry(4).arguments == {"label": "class 1"} and journal.entry(4).z == Z + b"\4"
     assert [seq for seq, _, _ in journal.images("thumbnail")] == [1, 4]
     assert journal.key("key 3").seq == 3 and journal.key("key 9") is None

@@ -25,7 +25,7 @@ def test_a_refused_sample_is_recorded_and_changes_nothing(tmp_path, monkeypatch)
         with pytest.raises(Refused, match="made to"):
             classifier.learn_feature(torch.ones(DIM), "new")
     assert same(classifier, before) and "new" not in classifier.taught
-    assert [e.fate for e in classifier._journal.since(0)] == ["kept"] * 6 + ["refused"]
+    assert [e.fate for e in classifier.journal.since(0)] == ["kept"] * 6 + ["refused"]
     with pytest.raises(Refused, match="finite"):
         classifier.learn_feature(torch.full((DIM,), torch.nan), "new")
     with pytest.raises(Refused, match="shape"):
@@ -43,7 +43,7 @@ def test_killed_before_a_refusal_was_marked(tmp_path, monkeypatch) -> None:
     classifier.learn_feature(torch.ones(DIM), "a")
     classifier.learn_feature(torch.zeros(DIM), "b")
     huge = torch.full((DIM,), 3e38)  # finite, but its scores are not
-    monkeypatch.setattr(classifier._write_ahead, "_refuse", lambda seq, reason: None)
+    monkeypatch.setattr(classifier.write_ahead, "refuse", lambda seq, reason: None)
     with pytest.raises(Refused):
         classifier.learn_feature(huge, "a")
     expected = state(classifier)
@@ -111,7 +111,7 @@ def test_a_refused_sample_is_refused_again(tmp_path, durable, marked, monkeypatc
     classifier = opened(tmp_path, durable=durable)
     classifier.learn_feature(torch.ones(DIM), "a")
     if not marked:
-        monkeypatch.setattr(classifier._write_ahead, "_refuse", lambda seq, reason: None)
+        monkeypatch.setattr(classifier.write_ahead, "refuse", lambda seq, reason: None)
     twice = [Lesson(huge, "a", "k"), Lesson(huge, "a", "k")]
     assert all(isinstance(o.error, Refused) for o in classifier.learn_lessons(twice))
     classifier.flush()

@@ -39,9 +39,11 @@ def equal(new: Result, old: dict) -> None:  # type: ignore[type-arg]
 def test_every_number_comes_over(tmp_path: Path) -> None:
     files = sorted(OLD.rglob("*.json"))
     assert convert_stores([OLD], tmp_path) == len(files) == 4
-    found = {str(r.run.document()): r
-             for store in (Store(tmp_path), Store(tmp_path / "tuning"))
-             for r in store.results()}  # fmt: skip
+    found = {
+        str(r.run.document()): r
+        for store in (Store(tmp_path), Store(tmp_path / "tuning"))
+        for r in store.results()
+    }
     for file in files:
         old = json.loads(file.read_text())
         at = old["record"]["circumstances"]["at"]

@@ -70,8 +70,9 @@ def test_stopping_anywhere_and_going_on_changes_nothing(
                     raise Killed
 
         with pytest.raises(Killed):
-            execute(run, prepared=ready, checkpoint_file=file, resume=True, save_seconds=0,
-                    watch=watch)  # fmt: skip
+            execute(
+                run, prepared=ready, checkpoint_file=file, resume=True, save_seconds=0, watch=watch
+            )
     result = execute(run, prepared=ready, checkpoint_file=file, resume=True)
     assert [e.confusion for e in result.events] == [e.confusion for e in whole.events]
     assert result.alpha == whole.alpha

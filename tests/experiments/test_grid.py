@@ -94,8 +94,12 @@ def test_a_lost_task_is_tried_again_but_not_for_ever(toy: Toy, tmp_path: Path) -
     once, always = toy(), toy(seed=1)
     engine = Pretend({once.id: ["lost", "done"], always.id: ["lost"]}, encode(execute(once)))
     told: list[tuple[str, str]] = []
-    outcome = drive(plan_tasks([once, always], Store(tmp_path)), engine, Store(tmp_path),
-                    lambda task, report: told.append((task.id, report.kind)))  # fmt: skip
+    outcome = drive(
+        plan_tasks([once, always], Store(tmp_path)),
+        engine,
+        Store(tmp_path),
+        lambda task, report: told.append((task.id, report.kind)),
+    )
     asked = [task.id for task in engine.asked]
     assert (asked.count(once.id), asked.count(always.id)) == (2, ATTEMPTS)
     assert (outcome.done, list(outcome.failed)) == ([once.id], [always.id])
@@ -120,13 +124,18 @@ def test_a_cluster_that_shrinks_is_not_given_everything(toy: Toy, tmp_path: Path
 
 
 def test_the_live_table_tells_what_varies_apart(toy: Toy) -> None:
-    runs = [toy(seed=seed, capacity=size, settings={"beta": beta, "r": 0.4})
-            for seed in (0, 1) for size in ("4%", "20") for beta in (0.01, 0.03)]  # fmt: skip
+    runs = [
+        toy(seed=seed, capacity=size, settings={"beta": beta, "r": 0.4})
+        for seed in (0, 1)
+        for size in ("4%", "20")
+        for beta in (0.01, 0.03)
+    ]
     runs.append(toy(learner="ncm"))
     found = labels(runs)
     assert set(found.values()) == {
-        "ncm", *(f"verse beta={b} capacity={c}" for b in (0.01, 0.03) for c in ("4%", "20"))
-    }  # fmt: skip
+        "ncm",
+        *(f"verse beta={b} capacity={c}" for b in (0.01, 0.03) for c in ("4%", "20")),
+    }
 
 
 def test_what_another_grid_works_on_is_left_to_it(toy: Toy, tmp_path: Path) -> None:

@@ -33,9 +33,11 @@ def numbers(result: Result) -> dict[str, Any]:
 
 
 def test_results_do_not_depend_on_the_worker_or_the_order(toy: Toy, tmp_path: Path) -> None:
-    runs = [toy(learner=name, order=order, offline=True)
-            for name in ("verse", "gdumb", "remind", "slda")
-            for order in ("class-iid", "instance")]  # fmt: skip
+    runs = [
+        toy(learner=name, order=order, offline=True)
+        for name in ("verse", "gdumb", "remind", "slda")
+        for order in ("class-iid", "instance")
+    ]
     work(runs, tmp_path / "one", jobs=2)
     work(runs[::-1], tmp_path / "other", jobs=1)
     for run in runs:

@@ -58,8 +58,10 @@ def test_ridge_regression_is_that_of_scikit_learn() -> None:
     X = scale[0].numpy()
     penalties = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0]) * np.linalg.eigvalsh(X.T @ X).mean()
     ours = (sums.ridge(E_test) == y_test).mean()
-    theirs = [(linear.Ridge(alpha=a).fit(X, targets).predict(scale[1].numpy()).argmax(1) + 3)
-              for a in penalties]  # fmt: skip
+    theirs = [
+        (linear.Ridge(alpha=a).fit(X, targets).predict(scale[1].numpy()).argmax(1) + 3)
+        for a in penalties
+    ]
     assert any((sums.ridge(E_test) == found).all() for found in theirs)
     assert ours > 0.8
 
@@ -76,7 +78,7 @@ def test_features_are_those_that_differ() -> None:
     assert features_of(small_network("conv")) == ("embedding", "input", "grid")
     rows = Samples(torch.rand(5, *small_network("conv").z_shape), np.arange(5), np.arange(5))
     for name in features_of(small_network("conv")):
-        (E, y), = look(small_network("conv"), rows, name)  # fmt: skip
+        ((E, y),) = look(small_network("conv"), rows, name)
         assert E.dtype == torch.float64 and len(E) == len(y) == 5
 
 

@@ -43,9 +43,12 @@ def cluster(
 
     made = Cluster(
         initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False,
-                        "object_store_memory": 80_000_000},
-    )  # fmt: skip
+        head_node_args={
+            "num_cpus": 1,
+            "include_dashboard": False,
+            "object_store_memory": 80_000_000,
+        },
+    )
     try:
         yield made
     finally:

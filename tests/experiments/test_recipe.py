@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from verse.experiments.grid import plan_tasks
 from verse.experiments.recipe import parse, read_recipe
+from verse.experiments.store import Store
 from verse.types import BadSetting
 
 BASE = 'datasets = ["tabletop"]\n'
@@ -88,6 +90,7 @@ SWEEP = "{" + ", ".join(f"{name} = {list(range(50))}" for name in ("r", "lr", "a
         (BASE + 'learners = ["verse"]\nthin = "two"', "thin is a whole number"),
         (BASE + 'learners = ["verse"]\noffline = 1', "offline is true or false"),
         (BASE + 'learners = ["verse"]\noptions = []', "options is a table"),
+        (BASE + 'learners = ["verse"]\noptions = {day = 1979-05-27}', "options: day is text"),
         (BASE + 'learners = [{name = "verse", settings = 3}]', "settings is a table"),
         (BASE + 'learners = ["verse"]\nseeds = 10_000_000_000', "at most 20,000"),
         (BASE + 'learners = ["verse"]\nseeds = "0-9999999999"', "at most 20,000"),
@@ -105,6 +108,12 @@ def test_mistakes_are_named(text: str, words: str) -> None:
         parse(text, "x")
 
 
+def test_options_may_be_lists(tmp_path: Path) -> None:
+    recipe = parse(BASE + 'learners = ["ncm"]\noptions = {days = [1, [2, 3]]}', "x")
+    tasks = plan_tasks(recipe.runs, Store(tmp_path))
+    assert recipe.runs[0].id in {task.id for task in tasks}
+
+
 def test_all_recipes_of_the_project_can_be_read(root: Path) -> None:
     files = sorted((root / "recipes").rglob("*.toml"))
     assert len(files) > 20
@@ -114,7 +123,7 @@ def test_all_recipes_of_the_project_can_be_read(root: Path) -> None:
         assert recipe.title != file.stem
 
 
-CLOSED_FORMS = ("slda", "slda-grid", "ncm", "ridge", "ranpac")
+CLOSED_FORMS = ("slda", "slda-grid", "ncm", "ridge", "ranpac", "klda", "fecam")
 
 
 def test_tuning_never_sees_test_videos_nor_seeds_used_later(root: Path) -> None:

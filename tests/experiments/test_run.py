@@ -39,13 +39,32 @@ def test_a_split_that_used_to_be_the_default_is_no_other_run() -> None:
 def test_every_choice_changes_the_identity() -> None:
     base = Run("tabletop")
     other: dict[str, Any] = {
-        "dataset": "core50", "learner": "tinyer", "order": "iid", "seed": 1,
-        "options": {"frames": 8}, "holdout": "last:2", "thin": 2, "validation": "last:1",
-        "backbone": "resnet18", "at": "fc", "weights": "random", "features": "float16",
-        "precision": "bfloat16", "batchnorm": "train", "settings": {"beta": 0.1},
-        "memory": "fifo", "capacity": "1%", "every": 2, "steps": 5, "offline": False, "fps": 10.0,
-        "queue": 1, "step_seconds": 0.1, "prequential": True, "length": 100,
-    }  # fmt: skip
+        "dataset": "core50",
+        "learner": "tinyer",
+        "order": "iid",
+        "seed": 1,
+        "options": {"frames": 8},
+        "holdout": "last:2",
+        "thin": 2,
+        "validation": "last:1",
+        "backbone": "resnet18",
+        "at": "fc",
+        "weights": "random",
+        "features": "float16",
+        "precision": "bfloat16",
+        "batchnorm": "train",
+        "settings": {"beta": 0.1},
+        "memory": "fifo",
+        "capacity": "1%",
+        "every": 2,
+        "steps": 5,
+        "offline": False,
+        "fps": 10.0,
+        "queue": 1,
+        "step_seconds": 0.1,
+        "prequential": True,
+        "length": 100,
+    }
     assert set(other) == set(base.document())
     ids = {Run(**{"dataset": "tabletop"} | {key: value}).id for key, value in other.items()}
     assert len(ids | {base.id}) == len(other) + 1
@@ -57,10 +76,16 @@ def test_it_survives_json() -> None:
 
 
 def test_memory_follows_the_paper_per_ordering() -> None:
-    rules = {order: Run("tabletop", order=order).memory for order in
-             ("iid", "class-iid", "instance", "class-instance")}  # fmt: skip
-    assert rules == {"iid": "class-balanced", "class-iid": "class-balanced",
-                     "instance": "reservoir", "class-instance": "reservoir"}  # fmt: skip
+    rules = {
+        order: Run("tabletop", order=order).memory
+        for order in ("iid", "class-iid", "instance", "class-instance")
+    }
+    assert rules == {
+        "iid": "class-balanced",
+        "class-iid": "class-balanced",
+        "instance": "reservoir",
+        "class-instance": "reservoir",
+    }
 
 
 @pytest.mark.parametrize(
@@ -98,7 +123,10 @@ def test_what_makes_no_sense_is_refused(given: dict[str, Any], message: str) -> 
 
 def test_settings_take_the_types_of_the_signature() -> None:
     assert bind("verse", {"beta": "1", "clip": "none", "predict_with": "phi"}) == {
-        "beta": 1.0, "clip": None, "predict_with": "phi"}  # fmt: skip
+        "beta": 1.0,
+        "clip": None,
+        "predict_with": "phi",
+    }
     assert isinstance(bind("verse", {"beta": 1})["beta"], float)
 
 

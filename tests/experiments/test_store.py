@@ -46,8 +46,9 @@ def test_a_line_says_only_what_the_others_do_not(toy: Toy, tmp_path: Path) -> No
 
 def test_events_that_follow_no_rule_are_kept_whole(toy: Toy, tmp_path: Path) -> None:
     result = execute(toy(offline=True))
-    odd = tuple(replace(event, accuracy=0.123, classes=[1, 0][:t]) for t, event in
-                enumerate(result.events))  # fmt: skip
+    odd = tuple(
+        replace(event, accuracy=0.123, classes=[1, 0][:t]) for t, event in enumerate(result.events)
+    )
     bounds = (replace(result.offline[0], by_video=[[99, 1, 2]]), *result.offline[1:])
     strange = replace(result, events=odd, offline=bounds)
     entry = encode(strange)
@@ -57,8 +58,10 @@ def test_events_that_follow_no_rule_are_kept_whole(toy: Toy, tmp_path: Path) -> 
 
 def test_the_best_reference_is_kept(toy: Toy) -> None:
     result = execute(toy(offline=True))
-    better = tuple(replace(b, best="lda", best_by_video=[[v, n, n] for v, _, n in b.by_video])
-                   for b in result.offline)  # fmt: skip
+    better = tuple(
+        replace(b, best="lda", best_by_video=[[v, n, n] for v, _, n in b.by_video])
+        for b in result.offline
+    )
     entry = encode(replace(result, offline=better))
     again = decode(entry.line, entry.shared)
     assert again.offline == better and again.reference == "lda"
@@ -76,9 +79,14 @@ def damage(kind: str, text: bytes) -> bytes:
         return seal(document | {"id": "0" * 16})
     if kind == "nested":
         return b"[" * 100_000 + b"]" * 100_000 + b"\n"
-    return {"empty": b"\n", "cut": line[:-40] + b"\n", "garbage": b"\xff\xfe garbage\n",
-            "list": b"[1]\n", "without hash": json.dumps(document | {"hash": 1}).encode() + b"\n",
-            "number": b"3\n"}[kind]  # fmt: skip
+    return {
+        "empty": b"\n",
+        "cut": line[:-40] + b"\n",
+        "garbage": b"\xff\xfe garbage\n",
+        "list": b"[1]\n",
+        "without hash": json.dumps(document | {"hash": 1}).encode() + b"\n",
+        "number": b"3\n",
+    }[kind]
 
 
 KINDS = ("digit", "rehashed", "empty", "cut", "garbage", "list", "without hash", "number", "nested")
@@ -200,3 +208,7 @@ def test_a_clean_store_gives_no_warning(toy: Toy, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(Store(tmp_path).ids()) == 1
+
+
+def test_what_is_printed_says_where_it_is() -> None:
+    assert repr(Store(Path("results"))) == "Store('results')"

@@ -64,7 +64,7 @@ def test_a_budget_in_bytes_holds_while_logits_widen(policy: type[Memory]) -> Non
         assert memory.fields["y"].shape[0] == memory.limit
     assert held[31] > held[-1]  # fewer fit once each has more logits
     if policy is Ring:
-        latest = memory.fields["y"][memory._age_order()].tolist()
+        latest = memory.fields["y"][memory.order_by_age()].tolist()
         assert latest == sorted(latest) and latest[-1] == 39
     resumed = DER(small_network(), policy(byte_limit=6000))
     resumed.load_state(learner.state())

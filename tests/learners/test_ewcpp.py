@@ -16,8 +16,9 @@ def test_a_run_by_autograd(penalty: str) -> None:
     """Fisher windows, normalisation, anchors and weights over 36 samples and three triggers."""
     lam, a, window, every, lr = 3.0, 0.9, 5, 11, 0.02
     F = small_network()
-    ours = EWCPP(F, lam=lam, a=a, window=window, penalty=penalty,
-                 trigger=f"every:{every}", lr=lr, clip=None)  # fmt: skip
+    ours = EWCPP(
+        F, lam=lam, a=a, window=window, penalty=penalty, trigger=f"every:{every}", lr=lr, clip=None
+    )
     ref = Reference(F, classes=3)
     fisher = torch.zeros_like(ref.flat)
     squares, omega, anchor = fisher.clone(), fisher.clone(), fisher.clone()
@@ -38,9 +39,12 @@ def test_a_run_by_autograd(penalty: str) -> None:
         ours.learn_one(z, label)
     assert float(omega.max()) == 1.0
     for vector, expected in (
-        (ours.fisher, fisher), (ours.squares, squares), (ours.importance, omega),
-        (ours.anchor, anchor), (ours.theta, ref.flat),
-    ):  # fmt: skip
+        (ours.fisher, fisher),
+        (ours.squares, squares),
+        (ours.importance, omega),
+        (ours.anchor, anchor),
+        (ours.theta, ref.flat),
+    ):
         torch.testing.assert_close(flat_of(vector, 3), expected, rtol=2e-3, atol=2e-5)
 
 

@@ -153,8 +153,10 @@ def test_cutmix_share_is_what_is_left(channels_last: bool) -> None:
         assert torch.equal(Z[:, 0, 0, 0], own) and mixed.shape == Z.shape
         expected = share * own + (1 - share) * own[partner]
         torch.testing.assert_close(mixed.mean((1, 2, 3)), expected, rtol=1e-4, atol=1e-4)
-        assert all(set(m.unique().tolist()) <= {float(i), float(own[p])}
-                   for i, (m, p) in enumerate(zip(mixed, partner, strict=True)))  # fmt: skip
+        assert all(
+            set(m.unique().tolist()) <= {float(i), float(own[p])}
+            for i, (m, p) in enumerate(zip(mixed, partner, strict=True))
+        )
 
 
 def test_vectors_are_mixed_as_a_whole() -> None:

@@ -61,7 +61,9 @@ def test_a_run_by_autograd(penalty: str) -> None:
         sensitivity = sensitivity + measured
         ours.learn_one(z, label)
     for vector, expected in (
-        (ours.importance, omega), (ours.sensitivity, sensitivity),
-        (ours.anchor, anchor), (ours.theta, ref.flat),
-    ):  # fmt: skip
+        (ours.importance, omega),
+        (ours.sensitivity, sensitivity),
+        (ours.anchor, anchor),
+        (ours.theta, ref.flat),
+    ):
         torch.testing.assert_close(flat_of(vector, 3), expected, rtol=1e-3, atol=1e-4)

@@ -154,8 +154,13 @@ def test_bad_data_and_settings() -> None:
     with pytest.raises(BadSetting):
         Offline(F, lr=0.0)
     with pytest.raises(BadSetting, match="diverged"):
-        train_offline(F, 1e30 * torch.randn(4, 4, 3, 3), [0, 1, 0, 1], seed=0,
-                      recipe=TrainingRecipe(lr=1e30, clip=None))  # fmt: skip
+        train_offline(
+            F,
+            1e30 * torch.randn(4, 4, 3, 3),
+            [0, 1, 0, 1],
+            seed=0,
+            recipe=TrainingRecipe(lr=1e30, clip=None),
+        )
 
 
 def test_everything_grows_and_resumes() -> None:

@@ -71,7 +71,9 @@ def test_a_run_by_autograd(penalty: str) -> None:
         ours.learn_one(z, label)
     assert float(omega.max()) > 0
     for vector, expected in (
-        (ours.importance, omega), (ours.path, path),
-        (ours.anchor, anchor), (ours.theta, ref.flat),
-    ):  # fmt: skip
+        (ours.importance, omega),
+        (ours.path, path),
+        (ours.anchor, anchor),
+        (ours.theta, ref.flat),
+    ):
         torch.testing.assert_close(flat_of(vector, 3), expected, rtol=1e-3, atol=1e-5)

@@ -8,6 +8,7 @@ import torch
 
 from verse.checks import small_network
 from verse.kernels.discriminant import lda, oas, within_class
+from verse.kernels.moments import PENDING
 from verse.learners import SLDA
 from verse.learners.shared.grid_features import GridFeatures
 from verse.network import Head, Plastic
@@ -130,7 +131,7 @@ def test_merging_classes_is_as_if_they_had_been_one() -> None:
 
 def test_its_statistics_are_its_memory() -> None:
     learner = _taught(*_data())
-    assert learner.memory_bytes == 4 * (D * D + CLASSES * D) + 8 * CLASSES
+    assert learner.memory_bytes == 4 * (D * D + (CLASSES + PENDING) * D) + 8 * CLASSES
 
 
 def test_on_a_grid_it_is_the_statistics_of_verse_joint() -> None:

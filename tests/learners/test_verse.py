@@ -51,9 +51,16 @@ def test_one_step_by_hand(method: type[VERSE], form: str) -> None:
     rng = np.random.default_rng(0)
     Z, Y = rng.normal(size=(12, 5)), [0, 1, 0, 2, 1, 1, 2, 0, 1, 2, 2, 0]
     learner = method(
-        linear(), Reservoir(capacity), alpha=alpha, beta=beta, lam=lam, gamma=gamma, r=1.0, C=C,
+        linear(),
+        Reservoir(capacity),
+        alpha=alpha,
+        beta=beta,
+        lam=lam,
+        gamma=gamma,
+        r=1.0,
+        C=C,
         clip=None,
-    )  # fmt: skip
+    )
     if form == "general":
         learner.linear, learner.virtual = None, learner.theta.copy()
 
@@ -133,7 +140,7 @@ def test_virtual_step_leaves_theta(monkeypatch) -> None:
     for t in range(5):
         learner.learn_one(torch.ones(5) * t, t % 2)
     theta = learner.theta.data.clone()
-    monkeypatch.setattr(learner.phi, "scores", lambda Z: 1 / 0)
+    monkeypatch.setattr(learner.phi, "score_rows", lambda E: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         learner.learn_one(torch.ones(5), 0)
     assert torch.equal(theta, learner.theta.data)
@@ -155,9 +162,18 @@ def test_non_finite_loss_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("alpha", -1), ("beta", 0), ("lam", -0.1), ("gamma", 1.1), ("r", 2), ("C", 0), ("clip", 0),
-     ("predict_with", "both"), ("seed", -1)],
-)  # fmt: skip
+    [
+        ("alpha", -1),
+        ("beta", 0),
+        ("lam", -0.1),
+        ("gamma", 1.1),
+        ("r", 2),
+        ("C", 0),
+        ("clip", 0),
+        ("predict_with", "both"),
+        ("seed", -1),
+    ],
+)
 def test_settings_are_validated(name: str, value) -> None:
     with pytest.raises(BadSetting, match=name):
         VERSE(linear(), Reservoir(5), **{name: value})

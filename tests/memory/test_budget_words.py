@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from verse.memory import Reservoir
 from verse.memory.budget import budget
 from verse.types import BadSetting
 
@@ -32,9 +33,13 @@ def test_capacity_in_words(text: int | str | None, meaning: dict[str, int]) -> N
 
 def test_limits_beside_it() -> None:
     assert budget("3MB", per_class=20, byte_limit=10**6) == NONE | {
-        "per_class": 20, "byte_limit": 10**6}  # fmt: skip
+        "per_class": 20,
+        "byte_limit": 10**6,
+    }
     assert budget("20 per class", per_class=5, byte_limit=10**6) == NONE | {
-        "per_class": 5, "byte_limit": 10**6}  # fmt: skip
+        "per_class": 5,
+        "byte_limit": 10**6,
+    }
     # classifiers of before were saved with a number of samples and a share a class that was unused
     assert budget(500, per_class=20) == NONE | {"capacity": 500}
 
@@ -43,6 +48,9 @@ def test_limits_beside_it() -> None:
     ("text", "message"),
     [
         ("lots", "give bytes"),
+        ("9" * 40, "give bytes"),
+        ("9" * 400 + "MB", "give bytes"),
+        ("9" * 40 + " per class", "give bytes"),
         ("0", "holds nothing"),
         ("0.4B", "holds nothing"),
         ("0 per class", "holds nothing"),
@@ -52,3 +60,8 @@ def test_limits_beside_it() -> None:
 def test_nonsense_is_refused(text: str, message: str) -> None:
     with pytest.raises(BadSetting, match=message):
         budget(text)
+
+
+def test_a_capacity_beyond_64_bits_is_refused() -> None:
+    with pytest.raises(BadSetting, match="capacity must be a whole number"):
+        Reservoir(10**30)

@@ -129,9 +129,18 @@ def test_knows_what_its_precision_cannot_hold() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"capacity": 0}, {"byte_limit": -1}, {"capacity": 5, "dtype": "int8"}, {"per_class": 0},
-     {"capacity": 2.5}, {"capacity": "20"}, {"capacity": True}, {"capacity": 5, "seed": -1}],
-)  # fmt: skip
+    [
+        {},
+        {"capacity": 0},
+        {"byte_limit": -1},
+        {"capacity": 5, "dtype": "int8"},
+        {"per_class": 0},
+        {"capacity": 2.5},
+        {"capacity": "20"},
+        {"capacity": True},
+        {"capacity": 5, "seed": -1},
+    ],
+)
 def test_bad_budget(arguments) -> None:
     with pytest.raises(BadSetting):
         Reservoir(**arguments)

@@ -50,8 +50,9 @@ def descended(theta: list[Tensor], at: list[Tensor], loss: Tensor, lr: float, cl
     gradient = torch.autograd.grad(loss, at)
     norm = float(torch.cat([g.flatten() for g in gradient]).norm())
     scale = 1.0 if clip is None else min(1.0, clip / norm)
-    return [(t - lr * scale * g).detach().requires_grad_()
-            for t, g in zip(theta, gradient, strict=True)]  # fmt: skip
+    return [
+        (t - lr * scale * g).detach().requires_grad_() for t, g in zip(theta, gradient, strict=True)
+    ]
 
 
 def scores(theta: list[Tensor], E: Tensor) -> Tensor:
@@ -65,7 +66,7 @@ def test_look_ahead(clip: float | None, shared: bool) -> None:
     ours, phi = net(0), net(1)
     m = 3 * K + 1
     step = LinearStep(ours)
-    E = step.rows(m)
+    E = torch.from_numpy(step.rows(m))
     E.copy_(torch.from_numpy(rng.normal(size=(m, D))))
     y = rng.integers(0, CLASSES, m)
     M = slice(K, 2 * K + shared)  # with the new sample, row 2K, or without
@@ -89,7 +90,7 @@ def test_look_ahead(clip: float | None, shared: bool) -> None:
 def test_replay(clip: float | None) -> None:
     ours = net(0)
     step = LinearStep(ours)
-    E = step.rows(K)
+    E = torch.from_numpy(step.rows(K))
     E.copy_(torch.randn(K, D, generator=torch.Generator().manual_seed(0)))
     y = np.arange(K) % CLASSES
     theta = doubles(ours)
@@ -127,7 +128,7 @@ def test_what_is_not_finite_is_refused(clip: float | None, row: int) -> None:
     ours, phi = net(0), net(1)
     before = ours.data.clone()
     step = LinearStep(ours)
-    E = step.rows(3 * K + 1)
+    E = torch.from_numpy(step.rows(3 * K + 1))
     E.copy_(torch.randn(E.shape, generator=torch.Generator().manual_seed(0)))
     E[row] = 1e38
     y = np.zeros(3 * K + 1, np.int64)

@@ -33,9 +33,12 @@ class Residual(nn.Module):
 
 def thin() -> nn.Module:
     return nn.Sequential(
-        nn.Conv2d(6, 20, 1, bias=False), nn.BatchNorm2d(20), nn.ReLU6(),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(1),
-    )  # fmt: skip
+        nn.Conv2d(6, 20, 1, bias=False),
+        nn.BatchNorm2d(20),
+        nn.ReLU6(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(1),
+    )
 
 
 def inverted() -> nn.Module:
@@ -66,9 +69,13 @@ class Shared(nn.Module):
 
 
 def plastic(
-    body: nn.Module, z_shape: tuple[int, ...], d: int, channels_last: bool = True,
-    batchnorm: str = "frozen", precision: str = "float32",
-) -> Plastic:  # fmt: skip
+    body: nn.Module,
+    z_shape: tuple[int, ...],
+    d: int,
+    channels_last: bool = True,
+    batchnorm: str = "frozen",
+    precision: str = "float32",
+) -> Plastic:
     generator = torch.Generator().manual_seed(0)
     for module in body.modules():
         if isinstance(module, nn.Conv2d):
@@ -81,9 +88,13 @@ def plastic(
             module.weight.data.uniform_(-1.0, 1.5, generator=generator)
             module.bias.data.normal_(0, 0.3, generator=generator)
     return Plastic(
-        body, Head(d), z_shape=z_shape, channels_last=channels_last, batchnorm=batchnorm,
+        body,
+        Head(d),
+        z_shape=z_shape,
+        channels_last=channels_last,
+        batchnorm=batchnorm,
         precision=precision,
-    )  # fmt: skip
+    )
 
 
 def network(F: Plastic) -> Net:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paper import ablations, claims, evidence, losses, verdicts
 from paper.claim import REFUSED, Claim, evidence_table, table
+from paper.comparisons import FIRST
 from paper.source import PaperResults
 from tests.reports.made import made
 from verse import streams
 from verse.experiments.line import encode
 from verse.experiments.result import Result
 from verse.experiments.store import Store
-from verse.reports.statistics import Estimate
+from verse.reports.statistics import Estimate, p_of
 from verse.types import BadState
 
 NOISE = (0.0, 0.01, -0.01)
@@ -24,12 +26,13 @@ NOISE = (0.0, 0.01, -0.01)
 def sweep(name: str, shares: dict[object, float], seeds: int = 3, **record: object) -> list[Result]:
     """VERSE in all orderings with one setting turned: value → the share that is right."""
     return [
-        made("verse", seed, [share + NOISE[seed]] * 12, order=order,
-             settings={name: value}, **record)
+        made(
+            "verse", seed, [share + NOISE[seed]] * 12, order=order, settings={name: value}, **record
+        )
         for value, share in shares.items()
         for seed in range(seeds)
         for order in streams.names()
-    ]  # fmt: skip
+    ]
 
 
 def evaluated(found: PaperResults) -> list[Claim]:
@@ -78,7 +81,7 @@ def test_too_few_seeds_decide_nothing() -> None:
 
 def test_the_best_of_two_values_is_not_the_best() -> None:
     found = judged(sweep("lam", {0.0: 0.7, 0.3: 0.8}))
-    assert found["lambda"].missing == ["verse compare recipes/ablation-lambda.toml"]
+    assert found["lambda"].missing == ["verse compare recipes/parts-eth80.toml"]
     assert found["distillation"].verdict == REFUSED
     assert "holds in 4 of 4: " in judged(sweep("lam", {0.0: 0.8, 0.3: 0.8}))["distillation"].why
 
@@ -92,9 +95,13 @@ def test_a_claim_is_judged_where_it_was_run_and_says_where() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "outcome"),
-    [(-0.004, 0.009, "no effect"), (-0.004, 0.011, "too close"), (0.001, 0.009, "holds"),
-     (-0.009, -0.001, "fails")],
-)  # fmt: skip
+    [
+        (-0.004, 0.009, "no effect"),
+        (-0.004, 0.011, "too close"),
+        (0.001, 0.009, "holds"),
+        (-0.009, -0.001, "fails"),
+    ],
+)
 def test_a_narrow_interval_about_zero_is_no_effect(low: float, high: float, outcome: str) -> None:
     e = Estimate(0.002, low, high, 3, 0.01 if low * high > 0 else 0.6)
     one = [evidence.judged("iid", "a − b", "omega", e, margin=0.01)]
@@ -105,8 +112,10 @@ def test_a_narrow_interval_about_zero_is_no_effect(low: float, high: float, outc
 def test_no_effect_is_not_a_gain() -> None:
     none = Estimate(0.001, -0.002, 0.004, 3, 0.5)
     gain = Estimate(0.05, 0.03, 0.07, 3, 0.001)
-    listed = [evidence.judged(o, "a − b", "omega", e, margin=0.01)
-              for o, e in (("iid", none), ("instance", gain))]  # fmt: skip
+    listed = [
+        evidence.judged(o, "a − b", "omega", e, margin=0.01)
+        for o, e in (("iid", none), ("instance", gain))
+    ]
     found = Claim("x", "A helps.", "there", listed)
     assert found.verdict == "not confirmed"
     assert "holds in 1 of 2" in found.why and "no effect in 1: iid" in found.why
@@ -128,9 +137,15 @@ def test_what_may_be_chance_among_many_comparisons_decides_nothing() -> None:
     worse = Estimate(-0.1, -0.2, -0.01, 3, 0.03)
     one = [evidence.judged("iid", "a − b", "omega", worse)]
     assert [(e.outcome, e.p) for e in evidence.corrected(one)] == [("fails", 0.03)]
-    four = evidence.corrected([*one, *(
-        evidence.judged(order, "a − b", "omega", Estimate(0.1, -0.1, 0.2, 3, 0.5))
-        for order in ("class-iid", "instance", "class-instance"))])  # fmt: skip
+    four = evidence.corrected(
+        [
+            *one,
+            *(
+                evidence.judged(order, "a − b", "omega", Estimate(0.1, -0.1, 0.2, 3, 0.5))
+                for order in ("class-iid", "instance", "class-instance")
+            ),
+        ]
+    )
     assert [e.outcome for e in four] == ["too close"] * 4
     assert four[0].p == pytest.approx(0.12)
 
@@ -148,9 +163,11 @@ def test_the_kinds_of_semantic_memory() -> None:
     for settings, share in (
         ({"r": 0.2}, {"iid": 0.80, "class-iid": 0.80, "instance": 0.80, "class-instance": 0.80}),
         ({"gamma": 0.0, "r": 0.2}, dict.fromkeys(streams.names(), 0.75)),
-        ({"gamma": 0.0, "r": 1.0},
-         {"iid": 0.78, "class-iid": 0.78, "instance": 0.70, "class-instance": 0.70}),
-    ):  # fmt: skip
+        (
+            {"gamma": 0.0, "r": 1.0},
+            {"iid": 0.78, "class-iid": 0.78, "instance": 0.70, "class-instance": 0.70},
+        ),
+    ):
         runs += [
             made("verse", seed, [share[order] + NOISE[seed]] * 12, order=order, settings=settings)
             for seed in range(3)
@@ -173,8 +190,16 @@ def test_capacity_and_policy() -> None:
     for seed in range(3):
         for order in streams.names():
             for capacity, share in (("10", 0.6), ("20", 0.7), ("40", 0.8)):
-                runs.append(made("verse", seed, [share + NOISE[seed]] * 12, order=order,
-                                 capacity=capacity, holds=int(capacity)))  # fmt: skip
+                runs.append(
+                    made(
+                        "verse",
+                        seed,
+                        [share + NOISE[seed]] * 12,
+                        order=order,
+                        capacity=capacity,
+                        holds=int(capacity),
+                    )
+                )
             other = "class-balanced" if "instance" in order else "reservoir"
             runs.append(made("verse", seed, [0.9] * 12, order=order, capacity="20", memory=other))
     found = judged(runs)
@@ -196,12 +221,14 @@ def test_first_in_all_cells_needs_all_cells() -> None:
     cells = ahead("folder:eth80")
     found = judged(cells)
     assert found["first"].verdict == "undecided"
-    assert "8 cells of 12" in found["first"].why
+    assert "12 cells of 16" in found["first"].why
     assert "+0.0008 to +0.0860" in found["first"].remark  # of the paper's own table
     assert {e.what for e in found["first"].evidence} == {"VERSE − tinyer"}
     assert found["maml"].verdict == "confirmed"
-    worse = [made("exstream", seed, [0.95] * 12, order="iid", dataset="folder:eth80")
-             for seed in range(3)]  # fmt: skip
+    worse = [
+        made("exstream", seed, [0.95] * 12, order="iid", dataset="folder:eth80")
+        for seed in range(3)
+    ]
     others = [r for r in cells if (r.run.learner, r.run.order) != ("exstream", "iid")]
     beaten = judged(others + worse)
     assert beaten["first"].verdict == REFUSED
@@ -209,9 +236,28 @@ def test_first_in_all_cells_needs_all_cells() -> None:
     assert beaten["first-conforming"].verdict == "undecided"
     assert not any(e.outcome == "fails" for e in beaten["first-conforming"].evidence)
     # a method that the paper never compared decides nothing about the paper
-    slda = [made("slda", seed, [0.99] * 12, order="iid", dataset="folder:eth80")
-            for seed in range(3)]  # fmt: skip
+    slda = [
+        made("slda", seed, [0.99] * 12, order="iid", dataset="folder:eth80") for seed in range(3)
+    ]
     assert not any(e.outcome == "fails" for e in judged(cells + slda)["first"].evidence)
+
+
+def test_the_first_comparison_asks_for_its_own_cells_and_recipes() -> None:
+    runs = [replace(r, run=replace(r.run, thin=2), id="") for r in ahead("folder:eth80")]
+    found = PaperResults(runs, (), FIRST)
+    named = {claim.name: claim for claim in evaluated(found)}
+    assert "8 cells of 12: verse compare recipes/omega-" in named["first"].why
+    assert named["lambda"].missing == ["verse compare recipes/ablation-lambda.toml"]
+
+
+def test_corrected_intervals_and_p_say_the_same() -> None:
+    below = Estimate(-0.1, -0.19, -0.01, 5, p_of(-0.1, -0.19, -0.01, 5))
+    listed = [evidence.judged("iid", "a − b", "mu", below) for _ in range(4)]
+    assert [e.outcome for e in listed] == ["fails"] * 4
+    for e in evidence.corrected(listed):
+        assert e.estimate is not None and e.p is not None
+        assert e.outcome == "too close"
+        assert e.p >= 0.05 and e.estimate.high > 0 and e.estimate.p == e.p
 
 
 def test_on_other_data_the_cells_there_are_decide() -> None:
@@ -223,16 +269,19 @@ def test_a_budget_that_grows_is_no_capacity() -> None:
     runs = []
     for capacity, (samples, share) in sizes.items():
         for seed in range(3):
-            runs.append(made("verse", seed, [share + NOISE[seed]] * 12, capacity=capacity,
-                             holds=samples))  # fmt: skip
+            runs.append(
+                made("verse", seed, [share + NOISE[seed]] * 12, capacity=capacity, holds=samples)
+            )
     (turned,) = ablations.find(PaperResults(runs))
     assert turned.values == [10, 20]
 
 
 def test_a_variant_is_compared_with_verse() -> None:
-    runs = [made(learner, seed, [share + NOISE[seed]] * 12)
-            for learner, share in (("verse", 0.7), ("verse-new-sample", 0.8))
-            for seed in range(3)]  # fmt: skip
+    runs = [
+        made(learner, seed, [share + NOISE[seed]] * 12)
+        for learner, share in (("verse", 0.7), ("verse-new-sample", 0.8))
+        for seed in range(3)
+    ]
     found = judged(runs)["new-sample"]
     assert found.verdict == "confirmed"
     (gain,) = found.evidence
@@ -245,9 +294,15 @@ def tracked(folder: Path, values: list[float]) -> list[losses.Curve]:
     for seed in range(3):
         result = made("verse", seed, [1.0])
         Store(folder).add(encode(result))
-        lines = [{"event": "learned", "position": i + 1, "learned": i + 1,
-                  "losses": {"loss_v": value, "loss": value * 2}}
-                 for i, value in enumerate(values)]  # fmt: skip
+        lines = [
+            {
+                "event": "learned",
+                "position": i + 1,
+                "learned": i + 1,
+                "losses": {"loss_v": value, "loss": value * 2},
+            }
+            for i, value in enumerate(values)
+        ]
         text = "\n".join(json.dumps(line) for line in [*lines, {"event": "finished"}])
         (folder / "traces").mkdir(exist_ok=True)
         (folder / "traces" / f"{result.id}.ndjson").write_text(text)

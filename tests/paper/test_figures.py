@@ -33,6 +33,7 @@ def test_no_whisker_leaves_the_comparison_with_maml(
     (bench,) = found.benches
     assert ablation_figures.maml(found, bench, tmp_path) is not None
     (axis,) = drawn[0].axes
-    ends = [np.asarray(path.vertices)[:, 1] for bars in axis.collections
-            for path in bars.get_paths()]  # fmt: skip
+    ends = [
+        np.asarray(path.vertices)[:, 1] for bars in axis.collections for path in bars.get_paths()
+    ]
     assert np.max(ends) <= axis.get_ylim()[1]

@@ -1,34 +1,85 @@
-"""The figure of accuracy against the length of a stream."""
+"""Accuracy against the length of a stream: who passes closed forms, and at which length."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paper import length
+from tests.reports.made import made
 from verse.experiments.recipe import read_recipe
+from verse.experiments.result import Result
+from verse.experiments.run import Run
 
 ROOT = Path(__file__).parents[2]
+RECIPES = ROOT / "recipes"
 
 
-def test_the_shortened_streams_and_the_whole_one_belong_to_it() -> None:
-    wanted = length.identities(ROOT / "recipes")
-    short = read_recipe(ROOT / "recipes/length-asl.toml").runs
-    assert {run.length for run in short} == {100, 300, 1000, 3000, 10000}
-    assert {run.id for run in short} <= wanted
-    whole = read_recipe(ROOT / "recipes/scale-asl.toml").runs
-    assert {run.learner for run in whole if run.id in wanted} == {run.learner for run in short}
+@pytest.fixture(scope="module")
+def runs() -> list[Run]:
+    """Those of the figure, on asl in iid."""
+    wanted = length.identities(RECIPES)
+    every = [run for kind in ("length", "scale") for run in read(f"{kind}-asl")]
+    return [run for run in every if run.id in wanted and run.order == "iid"]
 
 
-def test_means_are_over_seeds_and_in_order(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    curve = length.Curve()
-    for frames, value in ((300, 0.5), (100, 0.2), (300, 0.7)):
-        curve.points[frames].append(value)
-    lengths, means, spread = curve.means()
-    assert lengths == [100, 300]
-    assert means == pytest.approx([0.2, 0.6])
-    assert spread == pytest.approx([0.0, 0.1])
-    length.draw({("asl", "iid", "verse"): curve, ("asl", "iid", "slda"): curve}, tmp_path)
+def read(name: str) -> list[Run]:
+    return read_recipe(RECIPES / f"{name}.toml").runs
+
+
+def done(run: Run, right: float) -> Result:
+    """A finished run in which this share is right."""
+    made_up = made(run.learner, run.seed, [right + 0.01 * (run.seed % 3)] * 6, [])
+    return replace(made_up, run=run, id=run.id, frames=run.length or 36_250)
+
+
+def grown(run: Run) -> float:
+    """The network is behind at first and ahead in the end."""
+    steps = {100: 0, 300: 1, 1000: 2, 3000: 3, 10000: 4, 0: 5}[run.length]
+    return (
+        0.3 + 0.12 * steps if run.learner in ("verse", "tinyer", "er-ace") else 0.5 + 0.03 * steps
+    )
+
+
+def test_the_shortened_streams_and_the_whole_one_belong_to_it(runs: list[Run]) -> None:
+    assert {run.length for run in runs} == {0, 100, 300, 1000, 3000, 10000}
+    by = [{run.learner for run in runs if bool(run.length) == short} for short in (True, False)]
+    assert by[0] == by[1] >= {*length.CLOSED, "verse", "verse-joint"}
+
+
+def test_at_which_length_a_network_passes_closed_forms(runs: list[Run], tmp_path: Path) -> None:
+    page = length.sections([done(run, grown(run)) for run in runs], RECIPES, tmp_path)
+    text = page[0].text
+    assert "asl (unlike ImageNet), iid: ahead from 3,000 frames on; at 36,250 frames" in text
     assert (tmp_path / "length.png").stat().st_size > 1000
+    (table,) = (part for part in page[0].parts if isinstance(part, length.Table))
+    assert table.head[1:] == ["100", "300", "1,000", "3,000", "10,000", "all"]
+    (row,) = (row for row in table.rows if row[0].text == "asl iid, trained network")
+    assert [cell.bold for cell in row[1:]] == [False] * 3 + [True] * 3
+    assert row[1].text.endswith("▼")
+    assert len(table.head) <= 7  # no table wider than a screen
+    assert page[1].text.startswith("No run of `recipes/depth-gtsrb_full.toml`")
+
+
+def test_what_is_not_finished_is_not_judged(runs: list[Run], tmp_path: Path) -> None:
+    nothing = length.sections([], RECIPES, tmp_path)
+    assert length.NONE in nothing[0].text and not nothing[0].parts
+    two = [done(run, 0.5) for run in runs if run.seed < 2]  # seeds
+    page = length.sections(two, RECIPES, tmp_path)
+    assert "asl (unlike ImageNet), iid: fewer than 3 common seeds so far." in page[0].text
+    never = [done(run, 0.5) for run in runs if run.learner != "verse-joint"]
+    assert "not ahead at any length up to here" in length.sections(never, RECIPES, tmp_path)[0].text
+
+
+def test_how_much_of_the_network_learns(tmp_path: Path) -> None:
+    deep = [done(run, 0.5) for run in read("depth-gtsrb_full") if run.length == 1000]
+    table = length.depth_table(deep)
+    assert table is not None
+    assert table.head == ["learner", "trained from", "class-instance, 1,000", "iid, 1,000"]
+    assert {row[0].text for row in table.rows} == {"verse", "tinyer", "slda"}
+    assert {row[1].text for row in table.rows} > {
+        "efficientnet-lite0 head",
+        "resnet18 layer4.1",
+    }

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from paper import ablations, headline, published, report
+from paper import ablations, headline, progress, published, report, verdicts
+from paper.comparisons import FIRST, MAIN
 from paper.knobs import EMA_LEVELS
 from paper.source import PaperResults, digest
+from tests.reports.made import made
+from verse.experiments.recipe import read_recipe
+from verse.experiments.result import Result
 from verse.experiments.store import Store
 from verse.reports import scores
 
@@ -24,23 +29,32 @@ def found(store: Store) -> PaperResults:
 def pages(root: Path) -> Path:
     folder = root / "docs" / "results"
     if not (folder / "report.json").exists():
-        pytest.skip("no report yet: python -m paper.report")
+        pytest.skip("no report yet: python -m paper.pages")
     return folder
 
 
 def test_the_pages_are_of_these_results(pages: Path, root: Path) -> None:
     """By content: a changed number is noticed, not only a new run."""
-    facts = json.loads((pages / "report.json").read_text(encoding="utf-8"))
-    assert facts["digest"] == digest(root / "results"), "run: python -m paper.report"
+    for file in (pages / "report.json", pages / "first" / "report.json"):
+        facts = json.loads(file.read_text(encoding="utf-8"))
+        assert facts["digest"] == digest(root / "results"), "run: python -m paper.pages"
 
 
-def test_the_pages_are_small_and_whole(pages: Path) -> None:
+@pytest.mark.parametrize("folder", ["", "first"])
+def test_the_pages_are_small_and_whole(pages: Path, folder: str) -> None:
+    pages = pages / folder
     files = {path.relative_to(pages).as_posix() for path in pages.rglob("*") if path.is_file()}
+    files = {name for name in files if not name.startswith("first/")}
     assert sum((pages / name).stat().st_size for name in files) < 3_000_000
     text = {page.name: page.read_text(encoding="utf-8") for page in pages.glob("*.md")}
-    named = {link for page in text.values()
-             for link in re.findall(r"\]\(((?:figures|tables)/[^)]+)\)", page)}  # fmt: skip
+    named = {
+        link
+        for page in text.values()
+        for link in re.findall(r"\]\(((?:figures|tables)/[^)]+)\)", page)
+    }
     assert named == {name for name in files if "/" in name}
+    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", text["index.md"]))
+    assert linked == set(text) - {"index.md"}  # every page is one click away
     assert len(text["index.md"]) < 8000  # a short page
     for name, page in text.items():
         for line in page.splitlines():
@@ -48,20 +62,80 @@ def test_the_pages_are_small_and_whole(pages: Path) -> None:
 
 
 def test_all_pages_are_made(found: PaperResults, tmp_path: Path) -> None:
-    report.write(found, tmp_path / "out", "x")
+    more = report.main_pages(found, tmp_path / "out" / "figures")
+    report.write(found, tmp_path / "out", "x", more)
     names = {page.stem for page in (tmp_path / "out").glob("*.md")}
-    assert {"index", "claims", "ablations", "tuning", "paper"} < names
+    assert {"index", "claims", "ablations", "tuning", "paper", "length", "virtual"} < names
     index = (tmp_path / "out" / "index.md").read_text()
     assert "figures/overview.png" in index and "### Places by μ_all" in index
+    for name in ("length", "virtual"):  # nothing of these is in this store, and they say so
+        assert "is finished yet" in (tmp_path / "out" / f"{name}.md").read_text()
     facts = json.loads((tmp_path / "out" / "report.json").read_text())
     assert facts["digest"] == "x" and len(facts["omega_all"]) == 14
     assert {claim["verdict"] for claim in facts["claims"]} >= {"undecided"}
 
 
+def test_what_is_not_finished_is_said() -> None:
+    runs = [
+        made(learner, seed, [0.5] * 4, [], dataset="folder:asl", order="iid")
+        for learner in ("verse", "slda")
+        for seed in range(2)
+    ]
+    some = PaperResults(runs)
+    text = report.finished(some, scores.records(some), len(runs))
+    assert "4 finished runs on test videos in 1 combination" in text
+    assert "**15 of 16 cells are not finished**" in text and text.endswith(
+        "Seeds: 2; fewer than 3 decide nothing."
+    )
+    assert headline.block(some, PaperResults([], (), FIRST)) == headline.NONE  # two seeds
+    nothing = PaperResults([])
+    assert "No run of it on test videos is finished yet" in report.finished(nothing, [], 0)
+    assert headline.block(nothing, nothing) == headline.NONE
+
+
+def test_shortened_streams_are_no_cells_of_the_comparison() -> None:
+    runs = [
+        made(learner, seed, [0.5] * 4, backbone=backbone, length=length)
+        for learner in ("verse", "slda")
+        for seed in range(3)
+        for backbone, length in (("efficientnet-lite0", 0), ("resnet18", 1000))
+    ]
+    some = PaperResults(runs)
+    assert len(some.benches) == 2
+    assert [bench.backbone for bench in some.whole] == ["efficientnet-lite0"]
+    assert {v.backbone for v in verdicts.verdicts(some)} == {"efficientnet-lite0"}
+    lengths = {r["backbone"]: r["length"] for r in scores.records(some)}
+    assert lengths == {"efficientnet-lite0": 0, "resnet18": 1000}
+
+
+def test_runs_belong_to_one_of_two_comparisons() -> None:
+    thinned, whole = made("ncm", 0, [0.5], thin=2).run, made("ncm", 0, [0.5]).run
+    assert (FIRST.holds(thinned), MAIN.holds(thinned)) == (True, False)
+    assert (FIRST.holds(whole), MAIN.holds(whole)) == (False, True)
+    assert (len(MAIN.cells), len(FIRST.cells)) == (16, 12)
+
+
 def test_the_headline_is_a_figure_and_three_sentences(found: PaperResults) -> None:
-    text = headline.block(found)
-    assert text.startswith("![") and headline.FIGURE in text
+    text = headline.block(found, PaperResults([], (), FIRST))
+    assert text.startswith("![") and "docs/results/figures/overview.png" in text
     assert "verse is first in" in text and text.count("\n") <= 3
+    older = headline.block(PaperResults([]), PaperResults(found_runs(found), (), FIRST))
+    assert "docs/results/first/figures/overview.png" in older and "Older results" in older
+
+
+def found_runs(found: PaperResults) -> list[Result]:
+    return [run for runs in found.cells.values() for run in runs]
+
+
+def test_progress_counts_what_recipes_name(root: Path) -> None:
+    (first, *_) = read_recipe(root / "recipes" / "scale-asl.toml").runs
+    done = replace(made("verse", 0, [0.5]), run=first, id=first.id, seconds=7200.0)
+    text = progress.block([done], [], root / "recipes")
+    (row,) = (line for line in text.splitlines() if line.startswith("| `scale-asl` |"))
+    assert "| 1 of " in row
+    assert "Finished runs took 2.0 hours" in text
+    for name in progress.RECIPES:
+        assert list((root / "recipes").glob(f"{name}.toml")), name
 
 
 def test_ablations_are_found_by_what_runs_record(found: PaperResults) -> None:

@@ -23,34 +23,39 @@ class Found:
 
 @pytest.fixture(autouse=True)
 def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "tuning-rates.toml").write_text((ROOT / "recipes/tuning-rates.toml").read_text())
     monkeypatch.setattr(tune, "RECIPES", tmp_path)
-    monkeypatch.setattr(tune, "RATES", tmp_path / "tuning-rates.toml")
+    for name, file in (("RATES", "tuning-rates.toml"), ("SHORT", "tuning-rates-short.toml")):
+        (tmp_path / file).write_text((ROOT / "recipes" / file).read_text())
+        monkeypatch.setattr(tune, name, tmp_path / file)
     return tmp_path
 
 
-def results(best: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """All runs of the first stage on asl; a trial is better the more it has of ``best``."""
+def results(best: dict[str, dict[str, Any]], data: str = "asl") -> dict[str, Any]:
+    """All runs of the first stage on a set; a trial is better the more it has of ``best``."""
 
     def score(run: Run) -> float:
         wanted = best.get(run.learner, {})
         return sum(run.settings.get(k) == v for k, v in wanted.items()) / 10
 
-    runs = [run for run in read_recipe(tune.RATES).runs if run.dataset == "folder:asl"]
-    return {run.id: Found(score(run)) for run in runs}
+    every = [run for recipe in (tune.RATES, tune.SHORT) for run in read_recipe(recipe).runs]
+    return {run.id: Found(score(run)) for run in every if run.dataset == f"folder:{data}"}
 
 
 def test_every_method_that_descends_has_the_same_trials() -> None:
     runs = [run for run in read_recipe(tune.RATES).runs if run.dataset == "folder:asl"]
     for learner in tune.KNOBS:
-        tried = {(tune.rate_of(run.settings), run.settings["clip"])
-                 for run in runs if run.learner == learner}  # fmt: skip
+        tried = {
+            (tune.rate_of(run.settings), run.settings["clip"])
+            for run in runs
+            if run.learner == learner
+        }
         assert tried == {(rate, clip) for rate in (0.01, 0.03, 0.1, 0.3) for clip in (1.0, None)}
 
 
 def test_rates_go_on_beyond_an_edge() -> None:
-    found = results({"tinyer": {"lr": 0.3, "clip": None}, "derpp": {"lr": 0.1},
-                     "verse": {"beta": 0.01}})  # fmt: skip
+    found = results(
+        {"tinyer": {"lr": 0.3, "clip": None}, "derpp": {"lr": 0.1}, "verse": {"beta": 0.01}}
+    )
     edges = [pair for pair in tune.edges("asl", found) if pair[0] in ("tinyer", "derpp", "verse")]
     assert edges == [
         ("verse", {"alpha": 0.003, "beta": 0.003, "clip": 1.0}),
@@ -91,6 +96,41 @@ def test_what_was_chosen_goes_into_the_recipe(recipes: Path) -> None:
     assert table["verse-new-sample"] == table["verse"]
     assert "slda" in table
     assert recipe.read_text().count("[tuned]") == 1
+
+
+def test_the_other_methods_are_tuned_on_the_short_sets(recipes: Path) -> None:
+    runs = read_recipe(tune.SHORT).runs
+    assert {run.dataset for run in runs} == {"folder:eth80", "folder:gtsrb", "folder:icub_camera"}
+    assert all(run.validation for run in runs)
+    compared = {run.learner for run in read_recipe(ROOT / "recipes/scale-eth80.toml").runs}
+    tuned = {run.learner for run in [*runs, *read_recipe(tune.RATES).runs]}
+    # those that follow another method, and the default, which has one setting for all data
+    assert compared - tuned == {*tune.FOLLOW, "verse-joint"}
+    by = {name: [run for run in runs if run.learner == name] for name in tuned}
+    for mine in (by["gem"], by["si"], by["gdumb"]):
+        tried = {(run.settings["lr"], run.settings["clip"]) for run in mine}
+        assert tried == {(rate, clip) for rate in (0.01, 0.03, 0.1, 0.3) for clip in (1.0, None)}
+    # and they meet the same frames, memory and seeds as the others
+    same = [
+        {(r.dataset, r.thin, r.every, r.steps, r.capacity, r.seed) for r in every.runs}
+        for every in (read_recipe(tune.RATES), read_recipe(tune.SHORT))
+    ]
+    assert same[1] < same[0]
+
+
+def test_what_was_chosen_for_them_goes_into_the_recipe_too(recipes: Path) -> None:
+    best = {"gem": {"lr": 0.3}, "klda": {"gamma": 3.0}, "tinyer": {"lr": 0.03, "clip": 1.0}}
+    found = results(best, "eth80")
+    beyond = [settings for learner, settings in tune.edges("eth80", found) if learner == "gem"]
+    assert [settings["lr"] for settings in beyond] == [1.0, 1.0]
+    trials = tune.second_stage("eth80", found)
+    assert {learner for learner, _ in trials} == set(tune.KNOBS)
+    (recipes / "tuning-knobs-eth80.toml").write_text(
+        tune.document("t", "eth80", trials, tune.SEEDS)
+    )
+    table = tomllib.loads(tune.tuned("eth80", found))["tuned"]
+    assert (table["gem"]["lr"], table["klda"]) == (0.3, {"gamma": 3.0})
+    assert table["tinyer-2step"] == {"clip": 1.0, "lr": 0.03}
 
 
 def test_rates_are_one_and_three() -> None:

@@ -49,13 +49,14 @@ def test_runs_that_differ_in_more_than_the_seed_are_not_pooled(other: dict[str, 
         assert len(scores.records(found)) == 2  # in no table of results at all
 
 
-def test_runs_without_offline_stay_out_of_a_cell_that_has_it() -> None:
+def test_runs_without_a_reference_count_for_accuracy_and_not_for_omega() -> None:
     found = Sorted([made("ncm", 0, EASY), made("ncm", 1, HARD, []), made("ncm", 0, HARD, [])])
     (record,) = scores.records(found)
-    assert (record["n"], record["mean"]) == (1, pytest.approx(0.9))
-    assert found.left_out == 1
+    assert (record["n"], record["mu_all"]) == (2, pytest.approx(0.7))
+    assert (record["omega_n"], record["mean"]) == (1, pytest.approx(0.9))
     (alone,) = scores.records(Sorted([made("ncm", 1, HARD, [])]))
-    assert (alone["mean"], alone["mu_mean"]) == (None, 0.5)
+    assert (alone["mean"], alone["paper_mean"], alone["omega_n"]) == (None, None, 0)
+    assert alone["mu_mean"] == 0.5
 
 
 def test_ranks_compare_learners_on_the_seeds_they_share() -> None:
@@ -117,8 +118,10 @@ def test_without_offline_nothing_is_divided() -> None:
 
 
 def test_what_can_be_reached_is_below_the_learners() -> None:
-    shown = [replace(r, events=tuple(replace(e, reachable=600) for e in r.events))
-             for r in runs("ncm", {0: 0.4, 1: 0.5}, order="instance")]  # fmt: skip
+    shown = [
+        replace(r, events=tuple(replace(e, reachable=600) for e in r.events))
+        for r in runs("ncm", {0: 0.4, 1: 0.5}, order="instance")
+    ]
     found = Sorted(shown)
     (record,) = scores.records(found)
     assert record["ceiling"] == 0.5
@@ -127,9 +130,16 @@ def test_what_can_be_reached_is_below_the_learners() -> None:
 
 
 def test_two_omegas() -> None:
-    better = [replace(r, offline=tuple(replace(b, best="lda", best_by_video=[[v, n, n] for v, _, n
-              in b.by_video]) for b in r.offline)) for r in
-              (made("ncm", seed, [0.5] * 4, [0.8] * 4) for seed in range(3))]  # fmt: skip
+    better = [
+        replace(
+            r,
+            offline=tuple(
+                replace(b, best="lda", best_by_video=[[v, n, n] for v, _, n in b.by_video])
+                for b in r.offline
+            ),
+        )
+        for r in (made("ncm", seed, [0.5] * 4, [0.8] * 4) for seed in range(3))
+    ]
     (record,) = scores.records(Sorted(better))
     assert (record["mean"], record["paper_mean"]) == (pytest.approx(0.5), pytest.approx(0.625))
     assert record["reference"] == "lda" and record["mu_all"] == record["mu_mean"]

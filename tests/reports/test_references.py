@@ -16,11 +16,25 @@ def result(learner: str, *, bounds: bool = False, **fields: object) -> Result:
     )
     given = tuple(Bound(0.8 + k / 10, [], 1, True, {}) for k in (0, 1)) if bounds else ()
     return Result(
-        run=Run("tabletop", learner, offline=bounds, **fields), classes=("a", "b"), split="",
-        fingerprint="f", frames=8, test_frames=4, events=events, offline=given, learned=8,
-        refused=0, missed=0, unreadable=0, learn_seconds=1.0, seconds=1.0, capacity=1,
-        memory_bytes=1, settings={}, circumstances={"at": "grid"},
-    )  # fmt: skip
+        run=Run("tabletop", learner, offline=bounds, **fields),
+        classes=("a", "b"),
+        split="",
+        fingerprint="f",
+        frames=8,
+        test_frames=4,
+        events=events,
+        offline=given,
+        learned=8,
+        refused=0,
+        missed=0,
+        unreadable=0,
+        learn_seconds=1.0,
+        seconds=1.0,
+        capacity=1,
+        memory_bytes=1,
+        settings={},
+        circumstances={"at": "grid"},
+    )
 
 
 def test_one_run_trains_for_all() -> None:

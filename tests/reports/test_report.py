@@ -108,8 +108,11 @@ def test_a_smaller_report_leaves_nothing_of_a_larger_one(store: Store, tmp_path:
 
 def test_classes_and_what_they_are_taken_for() -> None:
     result = made("ncm", 0, [0.5, 1.0])
-    last = replace(result.events[-1], by_class=[[0, 50, 100], [1, 100, 100]],
-                   confusion=[[0, 0, 50], [0, 1, 40], [0, -1, 10], [1, 1, 100]])  # fmt: skip
+    last = replace(
+        result.events[-1],
+        by_class=[[0, 50, 100], [1, 100, 100]],
+        confusion=[[0, 0, 50], [0, 1, 40], [0, -1, 10], [1, 1, 100]],
+    )
     result = replace(result, events=(result.events[0], last))
     assert classes.accuracies([result, result]) == {"cup": 0.5, "mug": 1.0}
     assert classes.mistakes([result]) == {"cup": "mug"}
@@ -160,8 +163,10 @@ def test_settings_are_chosen_on_validation_videos_only(
 
 
 def test_of_equal_trials_the_table_shows_the_one_that_was_taken() -> None:
-    trials = [made("tinyer", 0, [0.5], settings={"lr": lr}, validation="last:1")
-              for lr in (0.001, 0.01, 0.03)]  # fmt: skip
+    trials = [
+        made("tinyer", 0, [0.5], settings={"lr": lr}, validation="last:1")
+        for lr in (0.001, 0.01, 0.03)
+    ]
     for taken in (0.01, 0.03):
         found = Sorted([*trials, made("tinyer", 0, [0.5], settings={"lr": taken})])
         (row,) = tuning.table(found, found.tuning[0]).rows

@@ -97,12 +97,26 @@ def launch() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
 
     def start(directory: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
         server = subprocess.Popen(
-            [sys.executable, "-m", "verse.cli", "serve", str(directory), "--port", "0",
-             "--threads", "1", "--rate", "0", "--at", "fc", *options],
+            [
+                sys.executable,
+                "-m",
+                "verse.cli",
+                "serve",
+                str(directory),
+                "--port",
+                "0",
+                "--threads",
+                "1",
+                "--rate",
+                "0",
+                "--at",
+                "fc",
+                *options,
+            ],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
-        )  # fmt: skip
+        )
         running.append(server)
         assert server.stderr is not None
         lines = []

@@ -18,16 +18,22 @@ def learn(client, image: bytes, **headers: str):
 
 def test_a_token_is_needed_to_learn_and_delete(serve, picture) -> None:
     client = serve(token=TOKEN)
-    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN},
-                    {"Authorization": f"Basic {TOKEN}"}, {"Authorization": "Bearer "},
-                    {"Authorization": f"Bearer {TOKEN}x"}):  # fmt: skip
+    for headers in (
+        {},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": TOKEN},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": "Bearer "},
+        {"Authorization": f"Bearer {TOKEN}x"},
+    ):
         refused = learn(client, picture(), **headers)
         assert refused.status_code == 401 and refused.headers["www-authenticate"] == "Bearer"
         assert client.delete("/v1/samples/1", headers=headers).status_code == 401
         assert client.delete("/v1/classes/red", headers=headers).status_code == 401
-        assert client.post(
-            "/v1/classes/red/rename", json={"to": "x"}, headers=headers
-        ).status_code == 401  # fmt: skip
+        assert (
+            client.post("/v1/classes/red/rename", json={"to": "x"}, headers=headers).status_code
+            == 401
+        )
     assert learn(client, picture(), Authorization=f"Bearer {TOKEN}").status_code == 200
     assert client.post("/v1/predict", files={"image": picture()}).status_code == 200
     assert client.get("/v1/classes").status_code == 200
@@ -71,8 +77,14 @@ def test_another_name_for_this_machine_is_refused(serve) -> None:
 def test_on_other_addresses_only_addresses_and_own_names_are_answered() -> None:
     """A page of another site can point its own name at this machine, but not an IP address."""
     access = Access.to_serve("0.0.0.0", TOKEN, allowed_hosts=["Robot.Example."])
-    for host in ("192.168.1.20:8700", "[2001:db8::1]:8700", "localhost", "robot.example:443",
-                 socket.gethostname(), f"{socket.gethostname()}.local:8700"):  # fmt: skip
+    for host in (
+        "192.168.1.20:8700",
+        "[2001:db8::1]:8700",
+        "localhost",
+        "robot.example:443",
+        socket.gethostname(),
+        f"{socket.gethostname()}.local:8700",
+    ):
         assert access.knows(host), host
     for host in ("evil.example", "192.168.1.20.evil.example", "", "[", "robot.example.evil"):
         assert not access.knows(host), host

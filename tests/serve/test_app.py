@@ -127,8 +127,9 @@ def test_undo_forget_rename_merge(serve, picture) -> None:
     path = "/v1/classes/my%20mug%20%26%20%3Cb%3E"
     assert client.post(f"{path}/rename", json={"to": "green"}).status_code == 409
     assert client.post(f"{path}/merge", json={"into": "green"}).json() == {
-        "into": "green", "moved": 3
-    }  # fmt: skip
+        "into": "green",
+        "moved": 3,
+    }
     assert [c["label"] for c in client.get("/v1/classes").json()] == ["green", "blue"]
     assert client.get("/v1/classes").json()[0]["taught"] == 6
     assert len(client.get("/v1/classes").json()[0]["thumbnails"]) == 6
@@ -159,11 +160,13 @@ def test_several_samples_are_undone_in_one_request(serve, picture, session) -> N
         learn(client, picture(["red", "blue"][t % 2], t), ["red", "blue"][t % 2])
     answer = client.post("/v1/undo", json={"seqs": [3, 8, 3]})
     assert answer.json() == {
-        "undone": [{"seq": 8, "label": "blue"}, {"seq": 3, "label": "red"}], "samples": 6
-    }  # fmt: skip
+        "undone": [{"seq": 8, "label": "blue"}, {"seq": 3, "label": "red"}],
+        "samples": 6,
+    }
     assert [event for event in heard if event[0] == "undone"] == [
-        ("undone", {"seq": 8, "label": "blue"}), ("undone", {"seq": 3, "label": "red"})
-    ]  # fmt: skip
+        ("undone", {"seq": 8, "label": "blue"}),
+        ("undone", {"seq": 3, "label": "red"}),
+    ]
     assert client.post("/v1/undo", json={"seqs": [7, 3]}).status_code == 409  # 3 is gone already
     assert session.classifier.samples == 6  # so 7 stays, too
     assert client.post("/v1/undo", json={"count": 2}).json()["samples"] == 4
@@ -229,14 +232,19 @@ def test_an_image_is_called_by_its_name(serve) -> None:
     assert answer.json()["detail"].startswith("notes.txt is not a supported image: use JPEG, PNG")
 
 
-OLD_LABELS = {"caf\udce9": "caf\\udce9", "\u3164": "\\u3164", "a\u2028b": "a\\u2028b",
-              "a\nb": "a\\nb", "\u200d": "\\u200d"}  # fmt: skip
+OLD_LABELS = {
+    "caf\udce9": "caf\\udce9",
+    "\u3164": "\\u3164",
+    "a\u2028b": "a\\u2028b",
+    "a\nb": "a\\nb",
+    "\u200d": "\\u200d",
+}
 
 
 def test_an_old_folder_with_labels_of_no_text_is_answered(serve, session, picture) -> None:
     for t, label in enumerate(OLD_LABELS):
         teach_anyway(session.classifier, picture("red", t), label)
-    session._writer._renew()
+    session.writer.renew()
     client = serve()
     assert [c["label"] for c in client.get("/v1/classes").json()] == [*OLD_LABELS.values()]
     answer = ask(client, picture("red", 1))
@@ -259,16 +267,36 @@ def test_an_old_folder_with_labels_of_no_text_is_answered(serve, session, pictur
 
 def test_classes_taught_as_numbers_are_found(serve, session, picture) -> None:
     session.classifier.learn_one(picture("red"), 7)
-    session._writer._renew()
+    session.writer.renew()
     client = serve()
     assert client.get("/v1/classes").json()[0]["label"] == 7
     assert client.post("/v1/classes/7/rename", json={"to": "seven"}).status_code == 200
     assert client.get("/v1/classes").json()[0]["label"] == "seven"
 
 
-BAD_LABELS = ["", "  ", "a/b", "..", "../../etc/passwd", "a\\b", "a\0b", "a\nb", "x" * 101,
-              "right\u202eleft", "\ud7ff\u2028", "\x7f", "\u200d", "\u3164", "\u115f", "\u2800",
-              "\u034f", "a\u2028b", "a\u2029b", "\ufe0f", "\u3164 \u200d"]  # fmt: skip
+BAD_LABELS = [
+    "",
+    "  ",
+    "a/b",
+    "..",
+    "../../etc/passwd",
+    "a\\b",
+    "a\0b",
+    "a\nb",
+    "x" * 101,
+    "right\u202eleft",
+    "\ud7ff\u2028",
+    "\x7f",
+    "\u200d",
+    "\u3164",
+    "\u115f",
+    "\u2800",
+    "\u034f",
+    "a\u2028b",
+    "a\u2029b",
+    "\ufe0f",
+    "\u3164 \u200d",
+]
 
 
 @pytest.mark.parametrize("label", BAD_LABELS)
@@ -288,7 +316,7 @@ def test_bad_images_are_refused(serve, picture, session) -> None:
             assert answer.status_code == 422, answer.text
             assert answer.json()["detail"]
     assert "above the limit of" in ask(client, bomb.getvalue()).json()["detail"]
-    assert session.classifier.samples == 0 and session.classifier._journal.last == 0
+    assert session.classifier.samples == 0 and session.classifier.journal.last == 0
 
 
 def test_malformed_requests(serve, picture) -> None:
@@ -299,8 +327,11 @@ def test_malformed_requests(serve, picture) -> None:
         client.post("/v1/learn", files={"image": picture()}),
         client.post("/v1/predict", content=b"x", headers={"Content-Type": "multipart/form-data"}),
         client.post("/v1/predict", json={"image": "x"}),
-        client.post("/v1/classes/x/rename", content=b"[" * 50_000,
-                    headers={"Content-Type": "application/json"}),
+        client.post(
+            "/v1/classes/x/rename",
+            content=b"[" * 50_000,
+            headers={"Content-Type": "application/json"},
+        ),
         client.post("/v1/classes/x/rename", json={"to": "y", "more": 1}),
         client.delete("/v1/samples/-1"),
         client.delete("/v1/samples/99999999999999999999999"),
@@ -309,7 +340,7 @@ def test_malformed_requests(serve, picture) -> None:
         client.put("/v1/learn"),
         client.get("/../../etc/passwd"),
         client.get("/%2e%2e/%2e%2e/pyproject.toml"),
-    ]  # fmt: skip
+    ]
     for answer in calls:
         assert 400 <= answer.status_code < 500, (answer.request.url, answer.status_code)
         assert isinstance(answer.json()["detail"], str)
@@ -381,7 +412,7 @@ def test_a_full_disk_is_507(serve, picture, session, monkeypatch) -> None:
         raise JournalFull("cannot write the journal (disk full)")
 
     with monkeypatch.context() as patch:
-        patch.setattr(session.classifier._journal, "flush", full)
+        patch.setattr(session.classifier.journal, "flush", full)
         assert learn(client, picture(), "red").status_code == 507
     assert learn(client, picture(), "red").status_code == 200
     assert session.classifier.samples == 1

@@ -61,8 +61,12 @@ def test_two_lessons_have_two_keys_unless_given() -> None:
 
 
 def test_changes_are_not_sent_again_once_received() -> None:
-    for call in (lambda c: c.undo(1), lambda c: c.forget("a"), lambda c: c.rename("a", "b"),
-                 lambda c: c.merge("a", "b")):  # fmt: skip
+    for call in (
+        lambda c: c.undo(1),
+        lambda c: c.forget("a"),
+        lambda c: c.rename("a", "b"),
+        lambda c: c.merge("a", "b"),
+    ):
         transport, seen = answering(httpx.ConnectError("refused"), httpx.ReadTimeout("lost"))
         with Client(transport=transport) as client, pytest.raises(ServiceError, match="lost"):
             call(client)

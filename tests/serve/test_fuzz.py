@@ -17,12 +17,12 @@ def test_malformed_images_and_bodies_change_nothing(serve, session, picture) -> 
     for label in ("red", "blue"):
         client.post("/v1/learn", files={"image": picture(label)}, data={"label": label})
     before = {k: v.clone() for k, v in session.classifier.learner.state().items()}
-    last = session.classifier._journal.last
+    last = session.classifier.journal.last
     codes = attack(client, picture("red"), requests=400, seed=0)
     assert sum(codes.values()) == 400 and not [code for code in codes if code >= 500]
     after = session.classifier.learner.state()
     assert all(torch.equal(before[k], after[k]) for k in before)
-    assert session.classifier._journal.last == last
+    assert session.classifier.journal.last == last
 
 
 @pytest.mark.slow

@@ -123,9 +123,9 @@ def test_slow_bodies_are_answered_and_closed(running, monkeypatch) -> None:
         assert status(one) == 408
     with connect(port) as one:  # one that is refused at once, and goes on
         one.sendall(
-            f"POST /v1/predict HTTP/1.1\r\nHost: elsewhere\r\n{FORM}Content-Length: 999999\r\n\r\n"
-            .encode()
-        )  # fmt: skip
+            f"POST /v1/predict HTTP/1.1\r\nHost: elsewhere\r\n{FORM}"
+            "Content-Length: 999999\r\n\r\n".encode()
+        )
         assert status(one) == 421
         trickle(one)
 

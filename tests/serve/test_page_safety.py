@@ -42,9 +42,12 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as play:
         started = play.chromium.launch(
             executable_path=chromium(),
-            args=["--no-sandbox", "--use-fake-ui-for-media-stream",
-                  "--use-fake-device-for-media-stream"],
-        )  # fmt: skip
+            args=[
+                "--no-sandbox",
+                "--use-fake-ui-for-media-stream",
+                "--use-fake-device-for-media-stream",
+            ],
+        )
         yield started
         started.close()
 

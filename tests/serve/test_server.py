@@ -45,7 +45,7 @@ def test_events_and_a_graceful_end(launch, picture, tmp_path, backbone) -> None:
     with verse.open(tmp_path / "d", backbone=backbone) as again:
         assert (
             again.samples == 1
-            and again._write_ahead.state.position == again._write_ahead.timing.saved
+            and again.write_ahead.state.position == again.write_ahead.timing.saved
         )
 
 
@@ -73,7 +73,7 @@ def test_killed_while_a_client_teaches(launch, picture, tmp_path, backbone) -> N
         if killer is not None:
             killer.join()
     with verse.open(tmp_path / "d", backbone=backbone) as again:
-        entries = [e for e in again._journal.since(0) if e.fate == "kept"]
+        entries = [e for e in again.journal.since(0) if e.fate == "kept"]
         n = again.samples
         assert len(entries) == n and len(acknowledged) <= n <= len(acknowledged) + 1
         clean = StreamClassifier(backbone=backbone)

@@ -21,13 +21,29 @@ def self_signed(folder: Path, name: str = "own") -> tuple[str, str]:
         pytest.skip("no openssl to make a certificate with: apt-get install openssl")
     certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-         "-nodes", "-days", "2", "-subj", "/CN=verse", "-addext",
-         "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", str(key),
-         "-out", str(certificate)],
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=verse",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1,DNS:localhost",
+            "-keyout",
+            str(key),
+            "-out",
+            str(certificate),
+        ],
         check=True,
         capture_output=True,
-    )  # fmt: skip
+    )
     return str(certificate), str(key)
 
 
@@ -119,8 +135,24 @@ def test_a_certificate_out_of_date_is_told(tmp_path, begin: str, end: str, says:
     )
     for arguments in (
         ["req", "-new", "-key", key, "-subj", "/CN=verse", "-out", "request.pem"],
-        ["ca", "-selfsign", "-batch", "-notext", "-config", "ca.cnf", "-keyfile", key, "-in",
-         "request.pem", "-startdate", begin, "-enddate", end, "-out", "dated.pem"],
-    ):  # fmt: skip
+        [
+            "ca",
+            "-selfsign",
+            "-batch",
+            "-notext",
+            "-config",
+            "ca.cnf",
+            "-keyfile",
+            key,
+            "-in",
+            "request.pem",
+            "-startdate",
+            begin,
+            "-enddate",
+            end,
+            "-out",
+            "dated.pem",
+        ],
+    ):
         subprocess.run(["openssl", *arguments], cwd=tmp_path, check=True, capture_output=True)
     assert says in refusal(tmp_path, str(tmp_path / "dated.pem"), key)

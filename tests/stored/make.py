@@ -27,9 +27,12 @@ LEARNED, MORE = 30, 10
 def tiny() -> backbones.Backbone:
     """A network of one convolution, its weights exact on every machine."""
     net = nn.Sequential(
-        nn.Conv2d(3, 4, 3, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(1),
+        nn.Conv2d(3, 4, 3, stride=2),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(1),
         nn.Linear(4, 2),
-    )  # fmt: skip
+    )
     with torch.no_grad():
         for parameter in net.parameters():
             n = parameter.numel()

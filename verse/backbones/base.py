@@ -55,6 +55,19 @@ class Backbone:
     ``at`` names the first plastic layer. The engine that runs G is not part of the key: engines
     agree to about 1e-5, not in every bit, so a store of features adds ``G.engine`` itself.
 
+    Parameters
+    ----------
+    name
+        Of the network.
+    at
+        The first layer of F.
+    G
+        The frozen part: images → features.
+    F
+        The part that learns: features → scores.
+    key
+        A hash of G and its weights.
+
     >>> from verse.backbones import identity
     >>> identity(8).at
     'fc'
@@ -74,7 +87,19 @@ class Backbone:
 
 @dataclass(frozen=True)
 class Network:
-    """What a family's file builds: both parts as plain modules, and how images get in."""
+    """What a family's file builds: both parts as plain modules, and how images get in.
+
+    Parameters
+    ----------
+    at
+        The first plastic layer.
+    front
+        The layers of G.
+    body
+        The layers of F but its head.
+    preprocess
+        From an image to the input of G.
+    """
 
     at: str
     front: nn.Module

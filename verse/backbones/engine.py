@@ -35,6 +35,15 @@ class Engine(Protocol):
 class TorchEngine:
     """Eager PyTorch in inference mode, channels-last, on any device; features come back to the CPU.
 
+    Parameters
+    ----------
+    network
+        The module.
+    threads
+        How many compute.
+    device
+        Where it runs.
+
     >>> TorchEngine(nn.Flatten(), threads=1)(np.zeros((2, 3, 4), np.float32)).shape
     torch.Size([2, 12])
     """
@@ -65,6 +74,13 @@ class TorchEngine:
 class OnnxEngine:
     """ONNX Runtime on the CPU. Its idle threads sleep instead of spinning: spinning takes the
     cores from the learning step that follows (measured: twice the time of G + step).
+
+    Parameters
+    ----------
+    model
+        An ONNX file's content.
+    threads
+        How many compute.
 
     >>> model = convert_module(nn.Flatten(), torch.zeros(1, 3, 4))
     >>> OnnxEngine(model, threads=1)(np.zeros((2, 3, 4), "f4")).shape
@@ -107,9 +123,12 @@ def start_session(model: bytes, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what is wrong is raised, and told once
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    # without the second try with the same provider, which it announces on standard output
+    return onnxruntime.InferenceSession(
+        model, options, providers=["CPUExecutionProvider"], enable_fallback=0
+    )
 
 
 def start_engine(

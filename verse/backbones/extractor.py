@@ -20,6 +20,21 @@ class FrozenNetwork:
     ``network`` is the module itself, ``prepare`` what makes its input of an image, and ``example``
     a batch of one such input: for exporting.
 
+    Parameters
+    ----------
+    network
+        The module.
+    preprocess
+        From an image to one input of the network.
+    example
+        An image, to measure and export with.
+    engine
+        "auto", "torch" or "onnxruntime".
+    threads
+        Of the engine; None: as many as are fastest.
+    device
+        Where it runs.
+
     >>> G = FrozenNetwork(nn.ReLU(), lambda x: np.asarray(x, np.float32), example=[0, 0])
     >>> G([[1, -2], [-3, 4]])
     tensor([[1., 0.],

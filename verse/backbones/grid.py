@@ -51,6 +51,13 @@ class Grid(nn.Sequential):
     Windows are of one size and cover every position; they overlap where the side is not a
     multiple. What has no positions ([n, d]) is scaled only.
 
+    Parameters
+    ----------
+    shape
+        Of a feature: [c, height, width] or [d].
+    positions
+        Along each side.
+
     >>> Grid((3, 7, 7), 2)(torch.ones(1, 3, 7, 7)).shape
     torch.Size([1, 3, 2, 2])
     """

@@ -16,6 +16,11 @@ from verse.types import BadImage, BadSetting
 class IdentityExtractor:
     """G for inputs that are features: checks shape and finiteness, nothing more.
 
+    Parameters
+    ----------
+    shape
+        Of a feature.
+
     >>> IdentityExtractor((2,))([[1, 2], [3, 4]])
     tensor([[1., 2.],
             [3., 4.]])

@@ -136,8 +136,10 @@ def _rename_graph(graph: list[Field], prefix: str) -> list[Field]:
         elif number == _INITIALIZER:
             found.append((number, _rename(value, 8, before)))
         elif number == _SPARSE:
-            inner = [(n, _rename(v, 8, before) if n == 1 and isinstance(v, bytes) else v)
-                     for n, v in read_fields(value)]  # fmt: skip
+            inner = [
+                (n, _rename(v, 8, before) if n == 1 and isinstance(v, bytes) else v)
+                for n, v in read_fields(value)
+            ]
             found.append((number, write_fields(inner)))
         elif number in (_INPUT, _OUTPUT):
             found.append((number, _rename(value, 1, before)))
@@ -147,10 +149,12 @@ def _rename_graph(graph: list[Field], prefix: str) -> list[Field]:
 
 def _rename(message: bytes, field: int, before: bytes) -> bytes:
     """The text in a field with a prefix; an empty one means "not given" and stays."""
-    return write_fields([
-        (n, before + v if n == field and isinstance(v, bytes) and v else v)
-        for n, v in read_fields(message)
-    ])  # fmt: skip
+    return write_fields(
+        [
+            (n, before + v if n == field and isinstance(v, bytes) and v else v)
+            for n, v in read_fields(message)
+        ]
+    )
 
 
 def _rename_node(node: bytes, before: bytes) -> bytes:
@@ -165,8 +169,14 @@ def _rename_node(node: bytes, before: bytes) -> bytes:
 
 
 def _rename_attribute(attribute: bytes, before: bytes) -> bytes:
-    return write_fields([
-        (n, write_fields(_rename_graph(read_fields(v), before.decode()))
-         if n in (6, 11) and isinstance(v, bytes) else v)
-        for n, v in read_fields(attribute)
-    ])  # fmt: skip
+    return write_fields(
+        [
+            (
+                n,
+                write_fields(_rename_graph(read_fields(v), before.decode()))
+                if n in (6, 11) and isinstance(v, bytes)
+                else v,
+            )
+            for n, v in read_fields(attribute)
+        ]
+    )

@@ -17,7 +17,6 @@ from verse.backbones.outputs import (
     ClassDistances,
     Columns,
     Cosine,
-    Gap,
     Positions,
     SignedPower,
     Smallest,
@@ -189,13 +188,6 @@ def _class_distances(g: Graph, m: ClassDistances, x: str) -> str:
     return g.put("Mul", [g.put("Transpose", [squared], perm=[1, 0]), half])
 
 
-def _gap(g: Graph, m: Gap, x: str) -> str:
-    if m.columns < 2:
-        return g.put("Mul", [x, _as_input(g, 0.0)])
-    difference = g.constant(np.array([[-1], [1]], np.float32))
-    return g.put("MatMul", [g.smallest(x, 2), difference])
-
-
 def _sum(g: Graph, x: str, dim: int, keepdim: bool = False) -> str:
     return g.put("ReduceSum", [x, g.constant(np.array([dim], np.int64))], keepdims=int(keepdim))
 
@@ -229,7 +221,6 @@ LAYERS: dict[type[nn.Module], Layer] = {
     SignedPower: _signed_power,
     ClassDistances: _class_distances,
     Smallest: lambda g, m, x: g.smallest(x, 1),
-    Gap: _gap,
     Columns: lambda g, m, x: g.put("Gather", [x, g.constant(m.index)], axis=1),
     Head: lambda g, m, x: _linear(g, m.weight[: m.n], m.bias[: m.n], x),
 }

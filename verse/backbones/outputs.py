@@ -33,6 +33,11 @@ class UnitLength(nn.Module):
 class Columns(nn.Module):
     """Some of the outputs only: those of classes that were not forgotten.
 
+    Parameters
+    ----------
+    index
+        The outputs that stay, in this order.
+
     >>> Columns([2, 0])(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[3., 1.]])
     """
@@ -72,6 +77,11 @@ class Positions(nn.Module):
 class Cosine(nn.Module):
     """The cosine of every value, times a factor.
 
+    Parameters
+    ----------
+    factor
+        What the cosine is multiplied by.
+
     >>> Cosine(2.0)(torch.zeros(1, 2))
     tensor([[2., 2.]])
     """
@@ -86,6 +96,11 @@ class Cosine(nn.Module):
 
 class SignedPower(nn.Module):
     """sign(e) |e|^exponent of every value: Tukey's ladder of powers where values have signs.
+
+    Parameters
+    ----------
+    exponent
+        Of the absolute value.
 
     >>> SignedPower(0.5)(torch.tensor([[4.0, -9.0]]))
     tensor([[ 2., -3.]])
@@ -129,7 +144,15 @@ class ClassDistances(nn.Module):
 
 
 class WeightedSum(nn.Module):
-    """a · A(z) + b · B(z)."""
+    """a · A(z) + b · B(z).
+
+    Parameters
+    ----------
+    A, B
+        Two modules with the same input and shape of output.
+    a, b
+        Their weights.
+    """
 
     def __init__(self, A: nn.Module, a: float, B: nn.Module, b: float) -> None:
         super().__init__()
@@ -151,30 +174,14 @@ class Smallest(nn.Module):
         return rows.amin(1, keepdim=True)
 
 
-class Gap(nn.Module):
-    """How much the second smallest of each row is larger than the smallest, [n, 1].
+class Both(nn.Module):
+    """(A(z), B(z)).
 
     Parameters
     ----------
-    columns
-        How many there are; with one the gap is 0.
-
-    >>> Gap(3)(torch.tensor([[3.0, 1.0, 2.5]]))
-    tensor([[1.5000]])
+    A, B
+        Two modules with the same input.
     """
-
-    def __init__(self, columns: int) -> None:
-        super().__init__()
-        self.columns = columns
-
-    def forward(self, rows: Tensor) -> Tensor:
-        if self.columns < 2:
-            return rows * 0.0
-        return rows.topk(2, 1, largest=False).values.diff(dim=1)
-
-
-class Both(nn.Module):
-    """(A(z), B(z))."""
 
     def __init__(self, A: nn.Module, B: nn.Module) -> None:
         super().__init__()

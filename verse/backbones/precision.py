@@ -93,8 +93,11 @@ def _try() -> float:
     try:
         child = subprocess.run(
             [sys.executable, "-c", _TRIAL, threads],
-            capture_output=True, timeout=SECONDS, check=True, text=True,
-        )  # fmt: skip
+            capture_output=True,
+            timeout=SECONDS,
+            check=True,
+            text=True,
+        )
         times = json.loads(child.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return 0.0

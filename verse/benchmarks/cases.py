@@ -27,7 +27,7 @@ CASES = (*SPLITS, LIGHT)
 CLASSES, STORED = 10, 100
 
 
-def build(case: str, *, precision: str = "float32", threads: int | None = None) -> Backbone:
+def build_case(case: str, *, precision: str = "float32", threads: int | None = None) -> Backbone:
     """The backbone of a case, with random weights of the right shape: nothing is downloaded."""
     if case == LIGHT:
         return backbones.identity(512)

@@ -35,7 +35,7 @@ def teach_classifier(case: str, backbone: Backbone, files: list[bytes]) -> Strea
 
 def textbook_pipeline(case: str, files: list[bytes]) -> TextbookPipeline:
     """Plain code on the split of the case; for the default on the split that was it before."""
-    plain = cases.build(cases.HEAD if case == cases.DEFAULT else case)
+    plain = cases.build_case(cases.HEAD if case == cases.DEFAULT else case)
     assert isinstance(plain.G, FrozenNetwork)
     Z = plain.G(files)
     learner = textbook_learner(plain.F, Z[torch.arange(STORED) % len(Z)])
@@ -45,7 +45,7 @@ def textbook_pipeline(case: str, files: list[bytes]) -> TextbookPipeline:
 def measure(case: str, *, precision: str, rounds: int) -> dict[str, Any]:
     """Ours and the textbook's in turns, and what of it is decode and G."""
     files = cases.pictures()
-    backbone = cases.build(case, precision=precision)
+    backbone = cases.build_case(case, precision=precision)
     ours, textbook = teach_classifier(case, backbone, files), textbook_pipeline(case, files)
     turn = iter(range(10**9))
 

@@ -17,6 +17,7 @@ from verse.learners import VERSE
 from verse.memory import ClassBalanced
 
 D, PIECES = 512, 20
+LARGE = 100_000
 MANY = (100, 1_000, 10_000)
 
 
@@ -62,7 +63,7 @@ def with_classes(capacity: int, classes: int) -> VERSE:
     learner = VERSE(backbones.identity(D).F, ClassBalanced(capacity))
     with torch.no_grad():
         for y in range(classes):
-            learner._add(y)
+            learner.add_label(y)
     return learner
 
 
@@ -84,7 +85,7 @@ def _with(n: int, rounds: int = 20) -> dict[str, float]:
         return {
             "step_us": median_us(lambda t: learner.learn_one(Z[t], t)),
             "answer_us": median_us(lambda t: learner.predict_one(Z[t])),
-            "new_class_us": median_us(lambda t: learner._add(n + t)),
+            "new_class_us": median_us(lambda t: learner.add_label(n + t)),
         }
 
 
@@ -92,7 +93,7 @@ def measure(steps: int) -> dict[str, Any]:
     """Three streams, and what many classes cost."""
     cases = {
         "capacity 10": run(10, 10, steps),
-        "capacity 100,000": run(100_000, 10, steps),
+        f"capacity {LARGE:,}": run(LARGE, 10, steps),
         "1,000 classes": run(1_000, 1_000, max(200, steps // 10)),
     }
     classes = by_classes()
@@ -100,7 +101,7 @@ def measure(steps: int) -> dict[str, Any]:
     return {
         "slope_bytes_per_step": {k: v["slope_bytes_per_step"] for k, v in cases.items()},
         "last_over_first": {k: v["last_tenth_us"] / v["first_tenth_us"] for k, v in cases.items()},
-        "capacity_ratio": cases["capacity 100,000"]["step_us"] / cases["capacity 10"]["step_us"],
+        "capacity_ratio": cases[f"capacity {LARGE:,}"]["step_us"] / cases["capacity 10"]["step_us"],
         "by_classes": classes,
         "ten_times_the_classes": {name: last[name] / before[name] for name in last},
         "cases": cases,

@@ -22,11 +22,11 @@ NOT_STREAMING = ("offline",)  # a bound: it keeps every sample and trains when a
 
 def measure(rounds: int) -> dict[str, Any]:
     """The default step against the one on ``head``, and a frame of every learner."""
-    backbone = cases.build(cases.DEFAULT)
+    backbone = cases.build_case(cases.DEFAULT)
     files = cases.pictures()
     default = teach_classifier(cases.DEFAULT, backbone, files)
     Z = cases.features(backbone.F)
-    head = cases.build(cases.HEAD).F
+    head = cases.build_case(cases.HEAD).F
     Z_head = cases.features(head)
     ours, before = default.learner, cases.verse_learner(head, Z_head)
     turn = iter(range(10**9))

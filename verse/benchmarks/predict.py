@@ -17,7 +17,7 @@ from verse.classifier import StreamClassifier
 def measure(case: str, *, precision: str, rounds: int) -> dict[str, Any]:
     """Idle and busy in turns; half the cores for G, as the service has it."""
     threads = max(1, (os.cpu_count() or 2) // 2)
-    backbone = cases.build(case, precision=precision, threads=threads)
+    backbone = cases.build_case(case, precision=precision, threads=threads)
     files = cases.pictures()
     writer = teach_classifier(case, backbone, files)
     reader = StreamClassifier(backbone=backbone, learner=writer.learner_name).learner

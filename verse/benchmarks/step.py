@@ -82,7 +82,7 @@ def _linear_work(d: int) -> dict[str, Work]:
 
 def measure(case: str, *, precision: str, rounds: int) -> dict[str, Any]:
     """Ours, the textbook's and the library's own rate in turns."""
-    F = cases.build(case, precision=precision).F
+    F = cases.build_case(case, precision=precision).F
     Z = cases.features(F)
     ours, textbook = cases.verse_learner(F, Z), textbook_learner(F, Z)
     library = library_work(F)

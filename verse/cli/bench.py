@@ -18,26 +18,49 @@ CASES = ("default", "efficientnet-lite0", "resnet18", "light")
 
 
 @click.command()
-@click.option("--part", "parts", multiple=True, type=click.Choice(PARTS),
-              help="Part to measure; can be repeated. [default: all]")  # fmt: skip
-@click.option("--backbone", "names", multiple=True, type=click.Choice(CASES),
-              help="Network to measure: default (EfficientNet-Lite0 split at grid), "
-              "efficientnet-lite0 (split at head), resnet18 (split as in the paper) or light "
-              "(features without a network); can be repeated. [default: all]"
-              )  # fmt: skip
-@click.option("--rounds", default=15, show_default=True,
-              help="Number of repetitions.")  # fmt: skip
-@click.option("--steps", default=5_000, show_default=True,
-              help="Length of the stream that checks for growing memory. docs/performance.md used "
-              "1000000.")  # fmt: skip
+@click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    type=click.Choice(PARTS),
+    help="Part to measure; can be repeated. [default: all]",
+)
+@click.option(
+    "--backbone",
+    "names",
+    multiple=True,
+    type=click.Choice(CASES),
+    help="Network to measure: default (EfficientNet-Lite0 split at grid), "
+    "efficientnet-lite0 (split at head), resnet18 (split as in the paper) or light "
+    "(features without a network); can be repeated. [default: all]",
+)
+@click.option("--rounds", default=15, show_default=True, help="Number of repetitions.")
+@click.option(
+    "--steps",
+    default=5_000,
+    show_default=True,
+    help="Length of the stream that checks for growing memory. docs/performance.md used 1000000.",
+)
 @click.option("--threads", default=0, help="Number of threads. [default: as PyTorch decides]")
-@click.option("--precision", default="auto", show_default=True,
-              help="Precision of the learning part: auto, float32 or bfloat16.")  # fmt: skip
-@click.option("--device", type=click.Choice(DEVICES), default="cpu", show_default=True,
-              help="A device other than cpu is compared with the CPU.")  # fmt: skip
-@click.option("--rivals/--no-rivals", default=False, show_default=True,
-              help="Also measure Avalanche and river, each in its own new environment."
-              )  # fmt: skip
+@click.option(
+    "--precision",
+    default="auto",
+    show_default=True,
+    help="Precision of the learning part: auto, float32 or bfloat16.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(DEVICES),
+    default="cpu",
+    show_default=True,
+    help="A device other than cpu is compared with the CPU.",
+)
+@click.option(
+    "--rivals/--no-rivals",
+    default=False,
+    show_default=True,
+    help="Also measure Avalanche and river, each in its own new environment.",
+)
 @json_option
 def command(
     parts: tuple[str, ...],
@@ -163,16 +186,25 @@ def overview(default: dict[str, Any]) -> Iterator[dict[str, str]]:
 
 
 HEADLINES = {
-    "default": ("frames_per_second", "learn_predict_per_second", "step_ms",
-                "step_speedup_vs_head", "sample_bytes"),
+    "default": (
+        "frames_per_second",
+        "learn_predict_per_second",
+        "step_ms",
+        "step_speedup_vs_head",
+        "sample_bytes",
+    ),
     "verse_step": ("speedup_vs_textbook", "limit_ratio"),
     "frame": ("speedup_vs_textbook", "frames_per_second", "learn_predict_per_second"),
     "predict": ("p50_ms", "p95_while_learning_over_idle", "publish_ms"),
-    "memory": ("slope_bytes_per_step", "last_over_first", "capacity_ratio",
-               "ten_times_the_classes"),
+    "memory": (
+        "slope_bytes_per_step",
+        "last_over_first",
+        "capacity_ratio",
+        "ten_times_the_classes",
+    ),
     "avalanche": ("replay_speedup", "verse_speedup"),
     "river": ("replay_speedup",),
-}  # fmt: skip
+}
 
 
 def rows(results: dict[str, Any]) -> Iterator[dict[str, str]]:

@@ -51,9 +51,13 @@ if TYPE_CHECKING:
     help="Only runs with this learner, order, seed, dataset …; can be repeated.",
 )
 @click.option("--root", help="Folder that contains the data sets.")
-@click.option("--allow", multiple=True, metavar="NAME",
-              help="Code of your own that the recipes may name, such as my_module.MyLearner; "
-              "may be given again.")  # fmt: skip
+@click.option(
+    "--allow",
+    multiple=True,
+    metavar="NAME",
+    help="Code of your own that the recipes may name, such as my_module.MyLearner; "
+    "may be given again.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would run, and stop.")
 @json_option
 def command(

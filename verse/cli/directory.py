@@ -27,9 +27,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 device_option = click.option(
-    "--device", type=click.Choice(DEVICES), default="cpu", show_default=True,
+    "--device",
+    type=click.Choice(DEVICES),
+    default="cpu",
+    show_default=True,
     help="Device of the networks; auto uses a GPU if there is one.",
-)  # fmt: skip
+)
 
 
 threads_option = click.option(
@@ -43,22 +46,41 @@ weights_option = click.option(
 def begin_options(command: Decorated) -> Decorated:
     """Add the options that say what a new directory holds; they are kept with it."""
     options = (
-        click.option("--learner", help="New classifier: its learning method; see verse list "
-                     f"learners. [default: {DEFAULT_LEARNER}]"),
-        click.option("--backbone", help="New classifier: its pretrained network; see verse list "
-                     f"backbones. [default: {DEFAULT_BACKBONE}]"),
-        click.option("--at", help="New classifier: where the network is split into its frozen and "
-                     "its learning part: grid, grid1, grid3 or a layer. [default: grid]"),
-        click.option("--weights", help="File with the pretrained weights. [default: those that "
-                     "come with the backbone]"),
-        click.option("--capacity", help="New classifier: size of its memory: 3MB, 20 per class, or "
-                     f"a number of samples. [default: {DEFAULT_CAPACITY}]"),
-        click.option("--seed", type=click.IntRange(0),
-                     help="New classifier: its random seed. [default: 0]"),
-        click.option("--keep", type=click.Choice(["none", "features"]), help="New classifier: keep "
-                     "the features of all samples, so that verse forget can remove any of them. "
-                     "[default: none]"),
-    )  # fmt: skip
+        click.option(
+            "--learner",
+            help="New classifier: its learning method; see verse list "
+            f"learners. [default: {DEFAULT_LEARNER}]",
+        ),
+        click.option(
+            "--backbone",
+            help="New classifier: its pretrained network; see verse list "
+            f"backbones. [default: {DEFAULT_BACKBONE}]",
+        ),
+        click.option(
+            "--at",
+            help="New classifier: where the network is split into its frozen and "
+            "its learning part: grid, grid1, grid3 or a layer. [default: grid]",
+        ),
+        click.option(
+            "--weights",
+            help="File with the pretrained weights. [default: those that come with the backbone]",
+        ),
+        click.option(
+            "--capacity",
+            help="New classifier: size of its memory: 3MB, 20 per class, or "
+            f"a number of samples. [default: {DEFAULT_CAPACITY}]",
+        ),
+        click.option(
+            "--seed", type=click.IntRange(0), help="New classifier: its random seed. [default: 0]"
+        ),
+        click.option(
+            "--keep",
+            type=click.Choice(["none", "features"]),
+            help="New classifier: keep "
+            "the features of all samples, so that verse forget can remove any of them. "
+            "[default: none]",
+        ),
+    )
     for option in reversed(options):
         command = option(command)
     return command

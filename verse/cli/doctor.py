@@ -62,7 +62,8 @@ def show_report(report: Report) -> None:
     if not report.suspects:
         click.echo("No sample contradicts the others.")
         return
-    click.echo(f"\n{plural(len(report.suspects), 'sample')} that look mislabelled, worst first:")
+    count, verb = len(report.suspects), "looks" if len(report.suspects) == 1 else "look"
+    click.echo(f"\n{plural(count, 'sample')} that {verb} mislabelled, worst first:")
     print_table(
         [
             {

@@ -14,11 +14,18 @@ from verse.types import BadSetting
 @click.command()
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--label", help="Class to forget.")
-@click.option("--seq", "seqs", type=click.IntRange(1), multiple=True,
-              help="Number of a sample to forget; can be repeated.")  # fmt: skip
-@click.option("--retire", is_flag=True,
-              help="Only stop predicting the class, without unlearning it. Works without --keep "
-              "features.")  # fmt: skip
+@click.option(
+    "--seq",
+    "seqs",
+    type=click.IntRange(1),
+    multiple=True,
+    help="Number of a sample to forget; can be repeated.",
+)
+@click.option(
+    "--retire",
+    is_flag=True,
+    help="Only stop predicting the class, without unlearning it. Works without --keep features.",
+)
 @weights_option
 @threads_option
 @json_option

@@ -35,11 +35,18 @@ def labels(runs: Sequence[Run]) -> dict[str, str]:
             if several and name not in varied[learner]:
                 varied[learner].append(name)
     return {
-        run.id: " ".join([run.learner, *(
-            f"{name}={choices[run.id][name]}" for name in varied[run.learner]
-            if name in choices[run.id])])
+        run.id: " ".join(
+            [
+                run.learner,
+                *(
+                    f"{name}={choices[run.id][name]}"
+                    for name in varied[run.learner]
+                    if name in choices[run.id]
+                ),
+            ]
+        )
         for run in runs
-    }  # fmt: skip
+    }
 
 
 class GridLive:

@@ -103,8 +103,9 @@ class Live:
             for other in self._tasks.values():
                 self._bars.update(other, visible=False)
             self._tasks[bar] = self._bars.add_task(text, total=total, completed=done)
-        self._bars.update(self._tasks[bar], description=text, completed=done, total=total,
-                          visible=True)  # fmt: skip
+        self._bars.update(
+            self._tasks[bar], description=text, completed=done, total=total, visible=True
+        )
 
     def _print(self, line: str) -> None:
         self._bars.console.print(line)

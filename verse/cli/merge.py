@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Where to write the result: a new file if A is a file, otherwise a new directory.",
 )
-@click.option("--same", is_flag=True,
-              help="Treat a label that both have as the same class.")  # fmt: skip
+@click.option("--same", is_flag=True, help="Treat a label that both have as the same class.")
 @click.option(
     "--separate",
     is_flag=True,
     help="Treat a label that both have as two classes; the one of B becomes 'LABEL (2)'.",
 )
-@click.option("--rename-b", multiple=True, metavar="OLD=NEW",
-              help="Rename a class of B; can be repeated.")  # fmt: skip
+@click.option(
+    "--rename-b", multiple=True, metavar="OLD=NEW", help="Rename a class of B; can be repeated."
+)
 @weights_option
 @json_option
 def command(
@@ -47,7 +47,7 @@ def command(
     rename_b: Sequence[str],
     weights: str | None,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Merge two classifiers with the same backbone and learner.
 
     A and B are directories, or files written by verse export --teachable. They are not changed. The

@@ -24,14 +24,31 @@ from verse.types import BadData, BadImage, Label
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("images", nargs=-1, required=True, metavar="IMAGE|FOLDER|VIDEO...")
-@click.option("--top", default=3, show_default=True, type=click.IntRange(1),
-              help="Number of classes to show for each image.")  # fmt: skip
-@click.option("--every", default=0.5, show_default=True, type=click.FloatRange(0),
-              help="Seconds between two frames of a video; 0 takes every frame.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Stop a video after this many seconds.")  # fmt: skip
-@click.option("--ask", "correct", is_flag=True,
-              help="Ask you for the correct label of each image, and teach it.")  # fmt: skip
+@click.option(
+    "--top",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of classes to show for each image.",
+)
+@click.option(
+    "--every",
+    default=0.5,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Seconds between two frames of a video; 0 takes every frame.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    help="Stop a video after this many seconds.",
+)
+@click.option(
+    "--ask",
+    "correct",
+    is_flag=True,
+    help="Ask you for the correct label of each image, and teach it.",
+)
 @weights_option
 @device_option
 @threads_option
@@ -110,10 +127,14 @@ def inside(name: str, classes: Sequence[Label]) -> list[tuple[str, Label | None]
         raise BadData(f"{name} has no images")
     labels = {str(label): label for label in classes}
     return [
-        (str(path), labels.get(path.relative_to(name).parts[0]) if path.parent != Path(name)
-         else labels.get(Path(name).name))
+        (
+            str(path),
+            labels.get(path.relative_to(name).parts[0])
+            if path.parent != Path(name)
+            else labels.get(Path(name).name),
+        )
         for path in found
-    ]  # fmt: skip
+    ]
 
 
 def answers(
@@ -154,8 +175,10 @@ def show_right(rows: list[dict[str, Any]]) -> None:
         (row["expected"], row["nearest"]) for row in known if row["nearest"] != row["expected"]
     )
     right = len(known) - wrong.total()
-    click.echo(f"\n{right:,} of {len(known):,} correct according to the folder names, "
-               f"{right / len(known):.1%}")  # fmt: skip
+    click.echo(
+        f"\n{right:,} of {len(known):,} correct according to the folder names, "
+        f"{right / len(known):.1%}"
+    )
     for (expected, answer), times in wrong.most_common(10):
         click.echo(f"  {expected} mistaken for {answer}: {times:,}")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from verse.cli.output import json_option, print_json, result_only
+from verse.cli.output import json_option, plural, print_json, result_only
 
 
 @click.command()
@@ -23,8 +23,12 @@ from verse.cli.output import json_option, print_json, result_only
     metavar="RECIPE",
     help="Print the best settings of each learner in this tuning recipe as TOML, and stop.",
 )
-@click.option("--allow", multiple=True, metavar="NAME",
-              help="With --tuning: code of your own that the recipe may name.")  # fmt: skip
+@click.option(
+    "--allow",
+    multiple=True,
+    metavar="NAME",
+    help="With --tuning: code of your own that the recipe may name.",
+)
 @json_option
 def command(
     results: Path,
@@ -62,8 +66,6 @@ def command(
     if as_json:
         print_json(document)
     else:
-        from verse.reports.page import plural
-
         runs = plural(document["runs"] + document["validation_runs"], "run")
         click.echo(f"{runs}: see {out}/index.html (or index.md)")
 

@@ -49,22 +49,42 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
 @click.option(
     "--seed", default=0, show_default=True, help="Random seed of the ordering and the learner."
 )
-@click.option("--set", "settings", multiple=True, callback=pairs, metavar="NAME=VALUE",
-              help="Setting of the learner; can be repeated.")  # fmt: skip
-@click.option("--capacity", default="4%", show_default=True,
-              help="Size of the memory: 4% (of the stream), 3MB, 20 per class, or a number of "
-              "samples.")  # fmt: skip
-@click.option("--memory", default="",
-              help="Rule that decides which samples to keep; see verse list memories. [default: "
-              "class-balanced for iid and class-iid, reservoir for instance and class-instance]"
-              )  # fmt: skip
-@click.option("--backbone", default=DEFAULT_BACKBONE, show_default=True,
-              help="Pretrained network; see verse list backbones.")  # fmt: skip
-@click.option("--at", default="",
-              help="Where the network is split into its frozen and its learning part: grid, grid1, "
-              "grid3 or a layer. [default: grid]")  # fmt: skip
-@click.option("--weights", help="File with the pretrained weights. [default: those that come with "
-              "the backbone]")  # fmt: skip
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    callback=pairs,
+    metavar="NAME=VALUE",
+    help="Setting of the learner; can be repeated.",
+)
+@click.option(
+    "--capacity",
+    default="4%",
+    show_default=True,
+    help="Size of the memory: 4% (of the stream), 3MB, 20 per class, or a number of samples.",
+)
+@click.option(
+    "--memory",
+    default="",
+    help="Rule that decides which samples to keep; see verse list memories. [default: "
+    "class-balanced for iid and class-iid, reservoir for instance and class-instance]",
+)
+@click.option(
+    "--backbone",
+    default=DEFAULT_BACKBONE,
+    show_default=True,
+    help="Pretrained network; see verse list backbones.",
+)
+@click.option(
+    "--at",
+    default="",
+    help="Where the network is split into its frozen and its learning part: grid, grid1, "
+    "grid3 or a layer. [default: grid]",
+)
+@click.option(
+    "--weights",
+    help="File with the pretrained weights. [default: those that come with the backbone]",
+)
 @click.option(
     "--precision",
     default="float32",
@@ -77,49 +97,92 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
     show_default=True,
     help="BatchNorm statistics of the learning part: frozen or train.",
 )
-@click.option("--features", default="float32", show_default=True,
-              help="Precision of stored features: float32 or float16.")  # fmt: skip
+@click.option(
+    "--features",
+    default="float32",
+    show_default=True,
+    help="Precision of stored features: float32 or float16.",
+)
 @click.option("--root", help="Folder that contains the data set.")
-@click.option("--data", "options", multiple=True, callback=pairs, metavar="NAME=VALUE",
-              help="Option of the data set; can be repeated.")  # fmt: skip
-@click.option("--holdout", help="Which frames are for testing: last:3, videos:NAME, arcs:6:3,6, "
-              "fraction:0.2 …")  # fmt: skip
-@click.option("--validation", metavar="RULE",
-              help="Test on training videos that this rule selects, instead of the test videos."
-              )  # fmt: skip
+@click.option(
+    "--data",
+    "options",
+    multiple=True,
+    callback=pairs,
+    metavar="NAME=VALUE",
+    help="Option of the data set; can be repeated.",
+)
+@click.option(
+    "--holdout",
+    help="Which frames are for testing: last:3, videos:NAME, arcs:6:3,6, fraction:0.2 …",
+)
+@click.option(
+    "--validation",
+    metavar="RULE",
+    help="Test on training videos that this rule selects, instead of the test videos.",
+)
 @click.option("--thin", default=1, show_default=True, help="Use every n-th frame of each video.")
-@click.option("--length", default=0, show_default=True,
-              help="Show so many frames, spread evenly over the stream. [0: all]")  # fmt: skip
-@click.option("--every", default=1, show_default=True, metavar="S",
-              help="class-iid and class-instance: test after every S classes.")  # fmt: skip
-@click.option("--steps", default=10, show_default=True,
-              help="iid and instance: number of tests.")  # fmt: skip
-@click.option("--offline/--no-offline", default=None,
-              help="Also train the offline upper bound, which Ω needs. [default: yes, except with "
-              "--no-cache]")  # fmt: skip
-@click.option("--prequential", is_flag=True,
-              help="Also predict each frame before learning it.")  # fmt: skip
-@click.option("--fps", type=float,
-              help="Simulate a camera of this frame rate; frames that come while the learner is "
-              "busy are lost.")  # fmt: skip
-@click.option("--queue", default=0, show_default=True,
-              help="With --fps: number of frames that can wait.")  # fmt: skip
-@click.option("--step-seconds", type=float,
-              help="With --fps: seconds that one step takes. [default: measured]")  # fmt: skip
+@click.option(
+    "--length",
+    default=0,
+    show_default=True,
+    help="Show so many frames, spread evenly over the stream. [0: all]",
+)
+@click.option(
+    "--every",
+    default=1,
+    show_default=True,
+    metavar="S",
+    help="class-iid and class-instance: test after every S classes.",
+)
+@click.option("--steps", default=10, show_default=True, help="iid and instance: number of tests.")
+@click.option(
+    "--offline/--no-offline",
+    default=None,
+    help="Also train the offline upper bound, which Ω needs. [default: yes, except with "
+    "--no-cache]",
+)
+@click.option("--prequential", is_flag=True, help="Also predict each frame before learning it.")
+@click.option(
+    "--fps",
+    type=float,
+    help="Simulate a camera of this frame rate; frames that come while the learner is "
+    "busy are lost.",
+)
+@click.option(
+    "--queue", default=0, show_default=True, help="With --fps: number of frames that can wait."
+)
+@click.option(
+    "--step-seconds",
+    type=float,
+    help="With --fps: seconds that one step takes. [default: measured]",
+)
 @click.option("--threads", type=click.IntRange(1), help="Number of threads.")
 @device_option
 @click.option("--strict", is_flag=True, help="Stop at an unreadable image instead of skipping it.")
 @click.option("--no-cache", is_flag=True, help="Do not store features on disk.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
-              help="Folder for the results; verse report reads it.")  # fmt: skip
-@click.option("--fresh", is_flag=True,
-              help="Start over, even if this run is finished or interrupted.")  # fmt: skip
-@click.option("--save-seconds", default=30.0, show_default=True,
-              help="Seconds between two checkpoints.")  # fmt: skip
-@click.option("--plot", type=click.Path(path_type=Path),
-              help="Plot the accuracy over time (PNG, SVG or PDF).")  # fmt: skip
-@click.option("--track", multiple=True, metavar="KIND:PATH",
-              help="Log events: jsonl:FILE, csv:FILE or tensorboard:FOLDER.")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder for the results; verse report reads it.",
+)
+@click.option(
+    "--fresh", is_flag=True, help="Start over, even if this run is finished or interrupted."
+)
+@click.option(
+    "--save-seconds", default=30.0, show_default=True, help="Seconds between two checkpoints."
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="Plot the accuracy over time (PNG, SVG or PDF)."
+)
+@click.option(
+    "--track",
+    multiple=True,
+    metavar="KIND:PATH",
+    help="Log events: jsonl:FILE, csv:FILE or tensorboard:FOLDER.",
+)
 @json_option
 def command(
     as_json: bool,

@@ -17,45 +17,85 @@ STOP = "Press Ctrl-C to stop; everything taught is saved."
 
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--host", default="127.0.0.1", show_default=True,
-              help="Address to listen on. Any address that other machines can reach needs a token."
-              )  # fmt: skip
-@click.option("--port", default=8700, show_default=True, type=click.IntRange(0, 65535),
-              help="Port to listen on; 0 chooses a free one.")  # fmt: skip
-@click.option("--token-file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="File with the token that clients need to teach, undo or delete. "
-              "[or: VERSE_TOKEN]")  # fmt: skip
-@click.option("--private", is_flag=True,
-              help="Require the token for predictions and for reading, too.")  # fmt: skip
-@click.option("--allow-host", multiple=True, metavar="NAME",
-              help="Host name that clients may use, besides IP addresses; can be repeated."
-              )  # fmt: skip
-@click.option("--behind-proxy", is_flag=True,
-              help="Turn off the limits per address: behind a proxy all requests have the proxy's "
-              "address.")  # fmt: skip
-@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False),
-              help="TLS certificate. Browsers allow cameras only with https or on localhost."
-              )  # fmt: skip
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False),
-              help="Key of the TLS certificate.")  # fmt: skip
-@click.option("--queue", default=64, show_default=True, type=click.IntRange(1, 10_000),
-              help="Number of samples that can wait; more are refused with status 429."
-              )  # fmt: skip
-@click.option("--rate", default=200.0, show_default=True, type=click.FloatRange(0),
-              help="Requests per second allowed from one address; 0: no limit.")  # fmt: skip
-@click.option("--max-pixels", default=24_000_000, show_default=True,
-              type=click.IntRange(1, 64_000_000), help="Largest image, in pixels.")  # fmt: skip
-@click.option("--max-bytes", default=16 * 2**20, show_default=True,
-              type=click.IntRange(1024, 256 * 2**20), help="Largest request, in bytes."
-              )  # fmt: skip
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Any address that other machines can reach needs a token.",
+)
+@click.option(
+    "--port",
+    default=8700,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 chooses a free one.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File with the token that clients need to teach, undo or delete. [or: VERSE_TOKEN]",
+)
+@click.option(
+    "--private", is_flag=True, help="Require the token for predictions and for reading, too."
+)
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="Host name that clients may use, besides IP addresses; can be repeated.",
+)
+@click.option(
+    "--behind-proxy",
+    is_flag=True,
+    help="Turn off the limits per address: behind a proxy all requests have the proxy's address.",
+)
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False),
+    help="TLS certificate. Browsers allow cameras only with https or on localhost.",
+)
+@click.option(
+    "--tls-key", type=click.Path(exists=True, dir_okay=False), help="Key of the TLS certificate."
+)
+@click.option(
+    "--queue",
+    default=64,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="Number of samples that can wait; more are refused with status 429.",
+)
+@click.option(
+    "--rate",
+    default=200.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Requests per second allowed from one address; 0: no limit.",
+)
+@click.option(
+    "--max-pixels",
+    default=24_000_000,
+    show_default=True,
+    type=click.IntRange(1, 64_000_000),
+    help="Largest image, in pixels.",
+)
+@click.option(
+    "--max-bytes",
+    default=16 * 2**20,
+    show_default=True,
+    type=click.IntRange(1024, 256 * 2**20),
+    help="Largest request, in bytes.",
+)
 @begin_options
-@click.option("--keep-images", is_flag=True,
-              help="New classifier: keep every taught image on disk.")  # fmt: skip
+@click.option(
+    "--keep-images", is_flag=True, help="New classifier: keep every taught image on disk."
+)
 @click.option("--open", "browser", is_flag=True, help="Open the page in your browser.")
 @device_option
-@click.option("--threads", type=click.IntRange(1),
-              help="Threads for learning, and the same number for predictions. "
-              "[default: half the cores]")  # fmt: skip
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    help="Threads for learning, and the same number for predictions. [default: half the cores]",
+)
 def command(
     directory: Path,
     host: str,

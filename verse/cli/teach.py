@@ -26,20 +26,31 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("source", metavar="FOLDER|VIDEO")
-@click.option("--mix", is_flag=True,
-              help="Alternate between the classes instead of teaching one after the other."
-              )  # fmt: skip
-@click.option("--ranges", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="CSV or JSON file with start, end and label of each part of a video. [default: "
-              "the file of the same name next to the video]"
-              )  # fmt: skip
+@click.option(
+    "--mix",
+    is_flag=True,
+    help="Alternate between the classes instead of teaching one after the other.",
+)
+@click.option(
+    "--ranges",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="CSV or JSON file with start, end and label of each part of a video. [default: "
+    "the file of the same name next to the video]",
+)
 @click.option("--label", help="Label of the whole video.")
-@click.option("--every", default=0.2, show_default=True, type=click.FloatRange(0),
-              help="Seconds between two frames of a video; 0 takes every frame.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Stop a video after this many seconds.")  # fmt: skip
-@click.option("--again", is_flag=True,
-              help="Also teach images that you have undone or forgotten.")  # fmt: skip
+@click.option(
+    "--every",
+    default=0.2,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Seconds between two frames of a video; 0 takes every frame.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    help="Stop a video after this many seconds.",
+)
+@click.option("--again", is_flag=True, help="Also teach images that you have undone or forgotten.")
 @begin_options
 @device_option
 @threads_option
@@ -116,8 +127,10 @@ def classes_of(folder: Path) -> dict[str, list[Path]]:
         folders, files = visible(place)
         return images(files) + [path for inner in folders for path in below(inner)]
 
-    found = {place.name: below(place) for place in sorted(
-        visible(folder)[0], key=lambda path: natural(path.name))}  # fmt: skip
+    found = {
+        place.name: below(place)
+        for place in sorted(visible(folder)[0], key=lambda path: natural(path.name))
+    }
     if not any(found.values()):
         raise BadData(f"{folder} has no images: it needs one subfolder of images per class")
     return found

@@ -70,10 +70,12 @@ REFRESH = 2.0  # seconds between two looks at what another process has taught
     metavar="TOPIC",
     help="MQTT topic for labels: each label that arrives is taught with the current frame.",
 )
-@click.option("--from-start", is_flag=True,
-              help="Also classify the images that a folder already contains.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Stop after this many seconds.")  # fmt: skip
+@click.option(
+    "--from-start", is_flag=True, help="Also classify the images that a folder already contains."
+)
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), help="Stop after this many seconds."
+)
 @threads_option
 def command(
     source: str,

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from verse.backbones import identity
 from verse.build import build_backbone, build_learner
 from verse.configuration import Configuration
 from verse.kernels.interrupts import defer_interrupt
 from verse.types import Image
+
+BLOCK = 32  # rows that are answered together
 
 PER_CLASS = 20  # samples that an adapter remembers of each class, if nothing else is said
 
@@ -73,14 +76,23 @@ class Labelled:
 
     def proba(self, X: Sequence[Image]) -> npt.NDArray[np.float64]:
         """Probabilities [n, classes], columns as ``labels``; each row's sum is 1."""
-        p = self.learner.predict_proba_many(self.backbone.G(X)).double().numpy()
+        Z = self.backbone.G(X)
+        parts = [self._proba_block(Z[start : start + BLOCK]) for start in range(0, len(Z), BLOCK)]
+        p = torch.cat(parts).double().numpy() if parts else np.zeros((0, len(self.labels)))
         return np.asarray(p / p.sum(1, keepdims=True))
+
+    def _proba_block(self, Z: Tensor) -> Tensor:
+        """Always of ``BLOCK`` rows: how products round depends on how many there are, and a row's
+        probabilities must not depend on the rows beside it."""
+        full = torch.cat((Z, Z[:1].expand(BLOCK - len(Z), *Z.shape[1:])))
+        return self.learner.predict_proba_many(full)[: len(Z)]
 
     def proba_one(self, x: Image) -> dict[Hashable, float]:
         """Label → probability; empty before anything was learned."""
         if not self.labels:
             return {}
-        return dict(zip(self.labels, self.proba([x])[0].tolist(), strict=True))
+        p = self.learner.predict_proba_many(self.backbone.G([x]))[0].double()
+        return dict(zip(self.labels, (p / p.sum()).tolist(), strict=True))
 
 
 def options_of(adapter: Any) -> dict[str, Any]:

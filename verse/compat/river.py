@@ -31,6 +31,19 @@ class RiverClassifier(base.Classifier):
 
     It passes all of ``river.checks.check_estimator`` that apply; none is skipped.
 
+    Parameters
+    ----------
+    learner, settings
+        The method and its settings by name.
+    backbone, weights
+        A pretrained network for images, and its file of weights.
+    features
+        How many different numbers x may have without a backbone.
+    memory, capacity, per_class
+        Rule and size of the replay buffer.
+    seed
+        Random seed.
+
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> model = preprocessing.StandardScaler() | RiverClassifier(seed=1)
     >>> score = evaluate.progressive_val_score(

@@ -30,6 +30,19 @@ class SklearnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ``classes`` is possible, not needed. ``fit`` forgets everything and goes over X ``passes``
     times, in a random order.
 
+    Parameters
+    ----------
+    learner, settings
+        The method and its settings by name.
+    backbone, weights
+        A pretrained network for images, and its file of weights.
+    passes
+        Over X, by ``fit``.
+    memory, capacity, per_class
+        Rule and size of the replay buffer.
+    random_state
+        Random seed.
+
     >>> X = np.random.default_rng(0).normal(size=(90, 3)) + 4 * np.eye(3).repeat(30, 0)
     >>> y = np.array(["cup", "mug", "bowl"]).repeat(30)
     >>> SklearnClassifier().fit(X, y).score(X, y) > 0.9

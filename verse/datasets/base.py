@@ -45,6 +45,19 @@ class Source(ABC):
 class Frames:
     """One side of a data set: parallel arrays of equal length, pixels read on demand.
 
+    Parameters
+    ----------
+    labels
+        Class index into ``Dataset.classes`` of each frame.
+    videos
+        Its video (instance), unique across the data set.
+    frames
+        Its position in the video.
+    source
+        What reads the pixels.
+    index
+        Its number in ``source``; left out: 0, 1, 2, …
+
     >>> class Grey(Source):
     ...     def read(self, i):
     ...         return np.full((4, 4, 3), i, np.uint8)
@@ -82,6 +95,9 @@ class Frames:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"<Frames: {len(self):,} in {len(np.unique(self.videos)):,} videos>"
 
     def read(self, i: int) -> Image:
         """Frame ``i`` as RGB [height, width, 3] uint8; raises ``BadImage``."""
@@ -130,6 +146,21 @@ class Frames:
 class Dataset:
     """Training and test frames that share their classes; checked when it is made.
 
+    Parameters
+    ----------
+    name
+        Of the data set.
+    classes
+        Their names; labels are places in this list.
+    train, test
+        The two sides.
+    split
+        The rule that made them, in the words of the command line.
+    video_names
+        Video → name, for messages.
+    allow_untested
+        Accept classes without a test frame.
+
     >>> import verse.datasets.base as base
     >>> class Black(Source):
     ...     def read(self, i):
@@ -153,6 +184,12 @@ class Dataset:
 
     def __post_init__(self) -> None:
         check_dataset(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Dataset {self.name}: {len(self.classes)} classes, {len(self.train):,} training "
+            f"and {len(self.test):,} test frames>"
+        )
 
     def thin(self, every: int = 1, keep: int | None = None) -> Dataset:
         """Both sides with fewer frames of each video; see :meth:`Frames.thin`."""

@@ -68,6 +68,13 @@ def holds_classes(folder: Path) -> bool:
 class Files(Source):
     """Image files under one root, one frame each.
 
+    Parameters
+    ----------
+    root
+        The folder.
+    relative
+        Paths below it, one a frame.
+
     >>> Files(Path("data"), ["cup/1/0.png"]).path(0).as_posix()
     'data/cup/1/0.png'
     """

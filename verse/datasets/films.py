@@ -50,7 +50,13 @@ def count_frames(path: Path) -> int:
 
 
 class Film:
-    """One open film: reading forward decodes each frame once, jumping seeks a key frame."""
+    """One open film: reading forward decodes each frame once, jumping seeks a key frame.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,6 +89,15 @@ class _Reader(threading.local):
 
 class Films(Files):
     """A mixture of image files and frames of films under one root.
+
+    Parameters
+    ----------
+    root
+        The folder.
+    relative
+        Path of each frame's file below it.
+    positions
+        Place of each frame in its film.
 
     >>> Films(Path("data"), ["cup/spin.mp4", "cup/spin.mp4"], [0, 1]).path(1).as_posix()
     'data/cup/spin.mp4'

@@ -81,6 +81,6 @@ def _read_taught(spec: Mapping[str, Any], classifier: StreamClassifier) -> dict[
 def _count(classifier: StreamClassifier) -> dict[Label, int]:
     """Samples of each class. A learner without statistics knows those that it remembers."""
     if isinstance(classifier.learner, KeepsStatistics):
-        counts = classifier.learner.statistics.counts.tolist()
+        counts = classifier.learner.averages.counts.tolist()
         return dict(zip(classifier.classes, counts, strict=True))
     return {label: classifier.memory_counts().get(label, 0) for label in classifier.classes}

@@ -14,6 +14,7 @@ import PIL.Image
 from torch import Tensor
 
 from verse import images
+from verse.ahead import pair_up
 from verse.backbones import Backbone
 from verse.configuration import Configuration, Options
 from verse.doctor import Report
@@ -27,7 +28,7 @@ from verse.durable.state import State
 from verse.durable.view import ClassifierView
 from verse.durable.write_ahead import WriteAhead
 from verse.kernels.interrupts import defer_interrupt
-from verse.labels import check_label, pair_up
+from verse.labels import check_label
 from verse.types import BadSetting, Image, Label, Refused
 
 
@@ -110,51 +111,51 @@ class DurableClassifier(ClassifierView):
             keep,
             keep_bytes,
         )
-        self._directory = Directory(self.path, readonly=readonly)
-        self._journal = self._directory.journal
+        self.directory = Directory(self.path, readonly=readonly)
+        self.journal = self.directory.journal
         try:
-            classifier, record = opening.build(request, self._journal)
+            classifier, record = opening.build_classifier(request, self.journal)
             super().__init__(classifier)
             self.keep_images, self.keep = record.keep_images, record.keep
             if record.keep == "features":
-                self._directory.keep = record.keep_bytes // (
+                self.directory.keep = record.keep_bytes // (
                     4 * math.prod(classifier.backbone.F.z_shape)
                 )
             self._state = State(classifier)
-            self._write_ahead = WriteAhead(
-                self._state, self._directory, batches=durable == "batch", readonly=readonly
+            self.write_ahead = WriteAhead(
+                self._state, self.directory, batches=durable == "batch", readonly=readonly
             )
             self._catch_up(record)
         except BaseException:
-            self._directory.close()
+            self.directory.close()
             raise
 
     def _catch_up(self, record: Record) -> None:
         """Learn what the directory holds."""
-        self._version = self._journal.database.version()
+        self._version = self.journal.database.version()
         if not self.readonly:
-            opening.note_record(self._journal, record)
-            opening.note_circumstances(self._journal, stacklevel=5)
+            opening.note_record(self.journal, record)
+            opening.note_circumstances(self.journal, stacklevel=5)
         if record.key != self.backbone.key:
             self._reread(record)
         else:
-            self._write_ahead.recover()
+            self.write_ahead.recover()
         if not self.readonly:
-            self._directory.remove_old_files()
+            self.directory.remove_old_files()
             with suppress(NotWiped):  # killed before it was done, or a reader hindered
-                self._write_ahead.finish_forgetting()
-            self._write_ahead.after_group()  # killed again, it need not replay all this again
+                self.write_ahead.finish_forgetting()
+            self.write_ahead.after_group()  # killed again, it need not replay all this again
 
     def _reread(self, record: Record) -> None:
         """Teach everything anew from the kept images with the present backbone, all or nothing."""
         self._state.reset()
-        for seq, label, image in self._journal.images("image"):
+        for seq, label, image in self.journal.images("image"):
             with suppress(Refused):
                 self._state.learn(self.features([image])[0], label, seq=seq)
-        self._state.position = self._journal.last
+        self._state.position = self.journal.last
         moved = Record.of(self._classifier, keep_images=True)
         record = replace(moved, keep=record.keep, keep_bytes=record.keep_bytes)
-        self._write_ahead.save(window=0, meta={"options": record.document()})
+        self.write_ahead.save(window=0, meta={"options": record.document()})
 
     # ---- teaching ---------------------------------------------------------------------------
 
@@ -194,17 +195,17 @@ class DurableClassifier(ClassifierView):
         A refused one carries its error and leaves the others alone; ``JournalFull`` means that
         none was learned. ``ask`` adds what the classifier would have answered before each.
         """
-        return self._write_ahead.learn(lessons, ask=ask)
+        return self.write_ahead.learn(lessons, ask=ask)
 
     def seq_of(self, key: str | None) -> int | None:
         """The sequence number a key was learned under, or None."""
-        known = self._write_ahead.key(key)
+        known = self.write_ahead.key(key)
         return None if known is None else known.seq
 
     def fate_of(self, key: str | None) -> str | None:
         """What became of the sample of a key: "kept", "refused", "undone" or "forgotten"; None if
         there is none."""
-        known = self._write_ahead.key(key)
+        known = self.write_ahead.key(key)
         return None if known is None else known.fate
 
     def flush(self) -> None:
@@ -212,7 +213,7 @@ class DurableClassifier(ClassifierView):
 
         If the disk is full, it stays pending: free some space and flush again.
         """
-        self._write_ahead.flush()
+        self.write_ahead.flush()
 
     # ---- changing one's mind ----------------------------------------------------------------
 
@@ -222,7 +223,7 @@ class DurableClassifier(ClassifierView):
 
     def undo_many(self, seqs: Sequence[int]) -> list[Label]:
         """Take back several of the latest samples, all of them or none; returns their labels."""
-        return self._write_ahead.undo(list(dict.fromkeys(seqs)))
+        return self.write_ahead.undo(list(dict.fromkeys(seqs)))
 
     def forget(self, label: Label) -> int:
         """Retire a class for good: its samples leave memory, journal and old checkpoints.
@@ -233,10 +234,10 @@ class DurableClassifier(ClassifierView):
         opening the directory again.
         """
         self._classifier.labels.number(label)  # refuses an unknown one
-        removed: int = self._write_ahead.change("forget", {"label": label}, (label, None))
+        removed: int = self.write_ahead.change("forget", {"label": label}, (label, None))
         try:
             with defer_interrupt():
-                self._write_ahead.save(window=0)
+                self.write_ahead.save(window=0)
         except JournalFull as error:
             raise NotWiped(
                 f"{label!r} is forgotten, but not yet wiped from the files ({error}); opening the "
@@ -262,9 +263,9 @@ class DurableClassifier(ClassifierView):
         if label is not None:
             self._classifier.labels.number(label)  # refuses an unknown one
             self.flush()
-            seqs = forgetting.samples_of(self._directory, label)
+            seqs = forgetting.samples_of(self.directory, label)
         found = list(dict.fromkeys(seqs or ()))
-        forgetting.forget_exactly(self._write_ahead, found, progress)
+        forgetting.forget_exactly(self.write_ahead, found, progress)
         return len(found)
 
     def rename(self, label: Label, new: Label) -> None:
@@ -272,7 +273,7 @@ class DurableClassifier(ClassifierView):
         self._classifier.labels.number(label)
         if check_label(new) in self._classifier.labels:
             raise Taken(f"there is a class {new!r} already: merge them instead")
-        self._write_ahead.change("rename", {"label": label, "new": new}, (label, new))
+        self.write_ahead.change("rename", {"label": label, "new": new}, (label, new))
 
     def merge(self, label: Label, into: Label) -> int:
         """Two labels are one class: what is remembered of ``label`` becomes ``into``."""
@@ -280,12 +281,12 @@ class DurableClassifier(ClassifierView):
         self._classifier.labels.number(into)
         if label == into:
             raise BadSetting("a class cannot be merged into itself")
-        moved: int = self._write_ahead.change("merge", {"label": label, "new": into}, (label, into))
+        moved: int = self.write_ahead.change("merge", {"label": label, "new": into}, (label, into))
         return moved
 
     def consolidate(self) -> None:
         """Deferred learning of the methods that have it."""
-        self._write_ahead.change("consolidate", {})
+        self.write_ahead.change("consolidate", {})
 
     # ---- looking ----------------------------------------------------------------------------
 
@@ -301,11 +302,11 @@ class DurableClassifier(ClassifierView):
     @property
     def undoable(self) -> list[int]:
         """Sequence numbers that ``undo`` takes, oldest first."""
-        return list(self._write_ahead.recent)
+        return list(self.write_ahead.recent)
 
     def thumbnails(self) -> dict[int, tuple[Label, bytes]]:
         """Sequence number → (label, JPEG) of the small pictures that were kept."""
-        return {seq: (label, jpeg) for seq, label, jpeg in self._journal.images("thumbnail")}
+        return {seq: (label, jpeg) for seq, label, jpeg in self.journal.images("thumbnail")}
 
     def __repr__(self) -> str:
         inner = repr(self._classifier).removeprefix("<StreamClassifier ")
@@ -319,17 +320,17 @@ class DurableClassifier(ClassifierView):
 
     def refresh(self) -> None:
         """Catch up with what a writer in another process has learned (readers only)."""
-        version = self._journal.database.version()
+        version = self.journal.database.version()
         if version != self._version:
             self._version = version
-            self._write_ahead.recover()
+            self.write_ahead.recover()
 
     def close(self) -> None:
         """Checkpoint and release the directory. Not closing loses nothing, only time at opening
         (with ``durable="batch"``: call ``flush`` or ``close``). If samples of a batch cannot be
         made safe because the disk is full, it stays open: free some space and close it again."""
-        self._write_ahead.close()
-        self._directory.close()
+        self.write_ahead.close()
+        self.directory.close()
 
     def __enter__(self) -> Self:
         return self

@@ -41,6 +41,13 @@ class Journal:
 
     ``add`` collects entries, ``flush`` makes them durable together or raises ``JournalFull``.
 
+    Parameters
+    ----------
+    path
+        The SQLite file.
+    readonly
+        Only look.
+
     >>> import tempfile
     >>> journal = Journal(Path(tempfile.mkdtemp()) / "journal.sqlite")
     >>> journal.add("learn", {"label": "mug"}, b"z", key="request 1")

@@ -19,6 +19,19 @@ class Lesson:
 
     An invalid label is refused here, and nowhere later.
 
+    Parameters
+    ----------
+    z
+        The feature.
+    label
+        Of the class.
+    key
+        An idempotency key: a repeated one is learned once.
+    images
+        Pictures to keep with it, by name.
+    content
+        What the key stands for; None: the feature.
+
     >>> import torch
     >>> Lesson(torch.ones(3), "mug", key="request 7").label
     'mug'
@@ -41,6 +54,17 @@ class Lesson:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a lesson. ``repeated``: its key was learned before, nothing was done.
+
+    Parameters
+    ----------
+    seq
+        Its sequence number.
+    repeated
+        Its key was learned before; nothing was done.
+    guess
+        The answer before it was learned.
+    error
+        Why it was refused.
 
     >>> Outcome(7).learned, Outcome(7, repeated=True).learned
     (True, False)

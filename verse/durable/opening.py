@@ -18,11 +18,12 @@ from verse.build import (
     rebuild_backbone,
     settings_in_force,
 )
-from verse.classifier import NotExact, StreamClassifier
+from verse.classifier import StreamClassifier
 from verse.configuration import Configuration, Options
 from verse.durable.errors import JournalFull
 from verse.durable.journal import Journal
 from verse.memory.budget import budget
+from verse.saved import NotExact
 from verse.types import BadSetting, BadState
 
 KEEP = ("none", "features")
@@ -107,7 +108,7 @@ class Record:
         return self.configuration.document() | {"G": self.key, **kept}
 
 
-def build(request: Request, journal: Journal) -> tuple[StreamClassifier, Record]:
+def build_classifier(request: Request, journal: Journal) -> tuple[StreamClassifier, Record]:
     """The classifier of a directory, having learned nothing yet, and how the directory was begun.
 
     A new directory writes that down.

@@ -96,7 +96,7 @@ class WriteAhead:
             self.recent.append(seq)
         except Exception as raised:
             error = raised
-            self._refuse(seq, raised)
+            self.refuse(seq, raised)
         self.state.position = seq
         return Outcome(seq, guess=guess, error=error)
 
@@ -114,7 +114,7 @@ class WriteAhead:
             raise Refused("the feature is not finite; nothing was learned")
         return z
 
-    def _refuse(self, seq: int, reason: Exception) -> None:
+    def refuse(self, seq: int, reason: Exception) -> None:
         self.journal.refuse(seq)
         if self.batches:
             return

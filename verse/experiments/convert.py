@@ -69,11 +69,9 @@ def _result(document: dict[str, Any]) -> Result:
         id=identify(LATER | spec | {"settings": settings}),
         defaults={k: v for k, v in settings.items() if k not in named},
         events=tuple(Tested(**event) for event in document["events"]),
-        offline=tuple(
-            Bound(closed={k: b.pop(k) for k in ("ridge", "lda")}, **b) for b in bounds
-        ),
+        offline=tuple(Bound(closed={k: b.pop(k) for k in ("ridge", "lda")}, **b) for b in bounds),
         **record | {"classes": tuple(record["classes"])},
-    )  # fmt: skip
+    )
 
 
 def _defaults_now(learner: str) -> dict[str, Any]:

@@ -21,11 +21,23 @@ FORMAT = 2
 
 # Left out of a line where a run has these. They belong to the format: they never change.
 USUAL: Json = {
-    "options": {}, "holdout": None, "thin": 1, "validation": None,
-    "backbone": "efficientnet-lite0", "weights": None, "features": "float32",
-    "precision": "float32", "batchnorm": "frozen", "every": 1, "steps": 10, "offline": True,
-    "fps": None, "queue": 0, "step_seconds": None, "prequential": False,
-}  # fmt: skip
+    "options": {},
+    "holdout": None,
+    "thin": 1,
+    "validation": None,
+    "backbone": "efficientnet-lite0",
+    "weights": None,
+    "features": "float32",
+    "precision": "float32",
+    "batchnorm": "frozen",
+    "every": 1,
+    "steps": 10,
+    "offline": True,
+    "fps": None,
+    "queue": 0,
+    "step_seconds": None,
+    "prequential": False,
+}
 NONE: Json = {"refused": 0, "missed": 0, "unreadable": 0, "first_refusal": "", "prequential": None}
 OWN = ("learned", "learn_seconds", "seconds", "capacity", "memory_bytes")
 
@@ -148,11 +160,14 @@ def _pack_events(result: Result) -> tuple[Json, Json]:
     videos = {video: frames for event in events for video, _, frames in event.by_video}
     classes = {label: frames for event in events for label, _, frames in event.by_class}
     data: Json = {
-        "classes": list(result.classes), "split": result.split,
-        "fingerprint": result.fingerprint, "frames": result.frames,
-        "test_frames": result.test_frames, "videos": sorted(map(list, videos.items())),
+        "classes": list(result.classes),
+        "split": result.split,
+        "fingerprint": result.fingerprint,
+        "frames": result.frames,
+        "test_frames": result.test_frames,
+        "videos": sorted(map(list, videos.items())),
         "class_frames": sorted(map(list, classes.items())),
-    }  # fmt: skip
+    }
     shown = list(dict.fromkeys(label for event in events for label in event.classes))
     packed: Json = {
         "after": [event.after for event in events],
@@ -197,17 +212,26 @@ def _unpack_events(line: Mapping[str, Any], data: Json) -> tuple[Tested, ...]:
     for t in range(count):
         there = sorted(label for label in shown[: seen[t]] if label in frames)
         tested = [video for video, first in zip(videos, since, strict=True) if first <= t]
-        by_class = [[k, frames[k] - wrong, frames[k]]
-                    for k, wrong in zip(there, line["class_errors"][t], strict=True)]  # fmt: skip
+        by_class = [
+            [k, frames[k] - wrong, frames[k]]
+            for k, wrong in zip(there, line["class_errors"][t], strict=True)
+        ]
         by_video = _rows(tested, line["video_errors"][t])
         confusion: list[list[int]] = []
         if t == count - 1:
             confusion = sorted([*line["confusion"], *([k, k, n] for k, n, _ in by_class if n)])
-        events.append(Tested(
-            after=line["after"][t], classes=shown[: seen[t]], accuracy=_share(by_video),
-            by_class=by_class, by_video=by_video, confusion=confusion,
-            seconds=line["test_seconds"][t],
-            reachable=line["reachable"][t] if "reachable" in line else None))  # fmt: skip
+        events.append(
+            Tested(
+                after=line["after"][t],
+                classes=shown[: seen[t]],
+                accuracy=_share(by_video),
+                by_class=by_class,
+                by_video=by_video,
+                confusion=confusion,
+                seconds=line["test_seconds"][t],
+                reachable=line["reachable"][t] if "reachable" in line else None,
+            )
+        )
     return tuple(events)
 
 
@@ -255,8 +279,14 @@ def _unpack_bounds(packed: Json, data: Json) -> tuple[Bound, ...]:
         if "best" in packed:
             rows = _rows(videos, packed["best_errors"][t])
             best = {"best": packed["best"][t], "best_by_video": rows}
-        found.append(Bound(
-            accuracy=_share(by_video), by_video=by_video, epochs=packed["epochs"][t],
-            flat=packed["flat"][t], closed={k: v[t] for k, v in packed["closed"].items()},
-            **best))  # fmt: skip
+        found.append(
+            Bound(
+                accuracy=_share(by_video),
+                by_video=by_video,
+                epochs=packed["epochs"][t],
+                flat=packed["flat"][t],
+                closed={k: v[t] for k, v in packed["closed"].items()},
+                **best,
+            )
+        )
     return tuple(found)

@@ -76,8 +76,10 @@ class ClosedForms:
     def __init__(self, ready: Prepared, choice: OfflineChoice) -> None:
         self.ready, self.choice = ready, choice
         self._sums = {name: Sums() for name in choice.shrinkage}
-        self._test = {name: torch.cat([E for E, _ in look(ready.backbone.F, ready.test, name)])
-                      for name in choice.shrinkage}  # fmt: skip
+        self._test = {
+            name: torch.cat([E for E, _ in look(ready.backbone.F, ready.test, name)])
+            for name in choice.shrinkage
+        }
 
     def answers(self, classes: tuple[int, ...]) -> dict[str, Ints]:
         """Closed form → its answers on the test frames of these classes."""
@@ -113,8 +115,14 @@ def _make(
     def epoch(done: int, loss: float) -> None:
         watch(Stage(f"Offline, {len(classes)} classes, loss {loss:.3f}, epoch", done, 0))
 
-    net, log = train_offline(ready.backbone.F, train, train.y, seed=run.seed,
-                             recipe=recipe(len(train), choice), progress=epoch)  # fmt: skip
+    net, log = train_offline(
+        ready.backbone.F,
+        train,
+        train.y,
+        seed=run.seed,
+        recipe=recipe(len(train), choice),
+        progress=epoch,
+    )
     answered = forms.answers(classes)
     sgd = predict_labels(net, log, test)
     best = sgd if choice.best == SGD else answered[choice.best]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +22,15 @@ from verse.types import BadData, BadSetting
 class Stage:
     """Progress of something before or after the stream: ``done`` of ``total`` (0: unknown).
 
+    Parameters
+    ----------
+    name
+        What is under way.
+    done
+        How much of it.
+    total
+        Of how much; 0: unknown.
+
     >>> Stage("features, training", 32, 64).done
     32
     """
@@ -33,6 +43,11 @@ class Stage:
 @dataclass(frozen=True, eq=False)
 class Opened:
     """The data set is there; its features come next.
+
+    Parameters
+    ----------
+    dataset
+        With its two sides.
 
     >>> from verse.datasets.tabletop import load
     >>> len(Opened(load(frames=1, size=16, cache=False)).dataset.classes)
@@ -49,6 +64,17 @@ Watch = Callable[[object], None]
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """Shared by all runs that differ only in learner, order, seed, memory and schedule.
+
+    Parameters
+    ----------
+    dataset
+        Where the features come from.
+    backbone
+        What made them.
+    train, test
+        The features of both sides.
+    unreadable
+        Frames that could not be read.
 
     >>> import torch
     >>> from verse.datasets.tabletop import load
@@ -78,8 +104,9 @@ def nothing(_: object) -> None:
 
 def preparation_key(run: Run) -> tuple[object, ...]:
     """Runs with equal keys share what ``prepare`` gives."""
+    options = json.dumps(dict(run.options))  # they may hold lists, which no key can
     return (
-        *(run.dataset, tuple(run.options.items()), run.holdout, run.thin, run.validation),
+        *(run.dataset, options, run.holdout, run.thin, run.validation),
         *(run.backbone, run.at, run.weights, run.features, run.precision, run.batchnorm),
     )
 

@@ -102,8 +102,9 @@ class RayEngine:
         for reference in self._running:
             self._ray.cancel(reference)
         if self._running:
-            self._ray.wait(list(self._running), num_returns=len(self._running),
-                           timeout=STOP_SECONDS)  # fmt: skip
+            self._ray.wait(
+                list(self._running), num_returns=len(self._running), timeout=STOP_SECONDS
+            )
         self._running.clear()
         if self._ours:
             self._ray.shutdown()
@@ -148,8 +149,9 @@ def _take(name: str, reference: Any, run: Run, root: str | None) -> None:
     with FileLock(mark.with_suffix(".lock")):
         if not mark.exists():
             dataset, backbone = load_data(run, root=root), build_run_backbone(run, 1, "cpu")
-            for packed, frames in zip(ray.get(reference), (dataset.train, dataset.test),
-                                      strict=True):  # fmt: skip
+            for packed, frames in zip(
+                ray.get(reference), (dataset.train, dataset.test), strict=True
+            ):
                 unpack_features(packed, frames, backbone, run.features)
             mark.touch()
 
@@ -161,8 +163,9 @@ def _compute_features(bench: Workbench, task: Task) -> list[Packed]:
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
     sides = (ready.train.z, ready.test.z)
-    return [pack(side, ready.backbone, run.features) for side in sides
-            if isinstance(side, Features)]  # fmt: skip
+    return [
+        pack(side, ready.backbone, run.features) for side in sides if isinstance(side, Features)
+    ]
 
 
 def _train_offline(bench: Workbench, task: Task) -> Bounds:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,10 +25,11 @@ from verse.learners.shared.training import TrainingRecipe, predict_labels, train
 from verse.paths import cache_directory, write_atomic
 from verse.types import BadSetting
 
-VERSION = 3  # a change of how references are chosen or trained is a new number
+VERSION = 4  # a change of how references are chosen or trained is a new number
 BATCH = 32
 STEPS = 1000  # of SGD, at least
 RATES = (0.01, 0.03, 0.1)
+ALL_RATES = (0.001, 0.003, *RATES, 0.3, 1.0)  # while the best is at the edge of what was tried
 DECAYS = (1e-4, 1e-3)
 SHARE = 0.2  # of a class' training videos that are held out
 SGD = "sgd"
@@ -121,12 +123,38 @@ def _choose(ready: Prepared, rest: Samples, held: Samples, watch: Watch) -> Offl
         found[f"lda {name}"] = by[shrinkage[name]]
         found[f"ridge {name}"] = metrics.accuracy(sums.ridge(E_held), held.y)
     trials: dict[tuple[float, float], float] = {}
-    for number, (lr, decay) in enumerate((lr, decay) for lr in RATES for decay in DECAYS):
-        watch(Stage("Offline, choosing its rate", number, len(RATES) * len(DECAYS)))
-        trials[lr, decay] = _trial(ready, rest, held, OfflineChoice(lr, decay, {}, SGD, {}))
-    lr, decay = max(trials, key=trials.__getitem__)
+
+    def attempt(lr: float) -> None:
+        for decay in DECAYS:
+            watch(Stage("Offline, choosing its rate", len(trials), 0))
+            trials[lr, decay] = _trial(ready, rest, held, OfflineChoice(lr, decay, {}, SGD, {}))
+
+    lr, decay = search_rate(attempt, trials)
     found = {SGD: trials[lr, decay]} | found  # of equals the network
     return OfflineChoice(lr, decay, shrinkage, max(found, key=found.__getitem__), found)
+
+
+def search_rate(
+    attempt: Callable[[float], None], trials: Mapping[tuple[float, float], float]
+) -> tuple[float, float]:
+    """The best (rate, decay): the usual rates first, then further while the best is at an edge.
+
+    >>> trials = {}
+    >>> search_rate(lambda lr: trials.update({(lr, 0.0): -abs(lr - 0.3)}), trials)
+    (0.3, 0.0)
+    >>> sorted(lr for lr, _ in trials)  # up to the first that is no better
+    [0.01, 0.03, 0.1, 0.3, 1.0]
+    """
+    for lr in RATES:
+        attempt(lr)
+    while True:
+        best = max(trials, key=trials.__getitem__)
+        tried = sorted({lr for lr, _ in trials})
+        place = ALL_RATES.index(best[0])
+        step = (best[0] == tried[-1]) - (best[0] == tried[0])
+        if not step or not 0 <= place + step < len(ALL_RATES):
+            return best
+        attempt(ALL_RATES[place + step])
 
 
 def _trial(ready: Prepared, rest: Samples, held: Samples, choice: OfflineChoice) -> float:

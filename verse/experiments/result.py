@@ -23,6 +23,21 @@ class Bound:
     accuracy of each closed form; ``best`` names the reference that Ω_all divides by, and
     ``best_by_video`` has its counts (empty: SGD is the reference).
 
+    Parameters
+    ----------
+    accuracy, by_video
+        Of F trained by SGD.
+    epochs
+        Of that training.
+    flat
+        Had its loss come to rest?
+    closed
+        Name of a closed form → its test accuracy.
+    best
+        The reference that Ω_all divides by; empty: SGD.
+    best_by_video
+        [video, right, frames] of it.
+
     >>> Bound(0.9, [], 12, True, {"ridge": 0.85, "lda": 0.95}).sound
     True
     """
@@ -60,6 +75,41 @@ class Result:
 
     ``events`` are the test events with their counts by class and by video; ``offline`` is one bound
     per event, or empty. ``circumstances`` are versions, threads and machine.
+
+    Parameters
+    ----------
+    run
+        What was run.
+    classes
+        Names of the classes.
+    split
+        The rule that split the data set.
+    fingerprint
+        A hash of the frames.
+    frames, test_frames
+        How many.
+    events
+        The test events.
+    offline
+        One bound per event, or none.
+    learned, refused, missed, unreadable
+        Frames of the stream.
+    learn_seconds, seconds
+        Spent learning, and in all.
+    capacity, memory_bytes
+        Of the replay buffer.
+    settings
+        Of the learner, defaults included.
+    circumstances
+        Versions, threads and machine.
+    first_refusal
+        Why a frame was refused.
+    prequential
+        Accuracy of answers before learning.
+    id
+        Of the run when it was made; left out: its identity now.
+    defaults
+        Settings of the learner that the run left to their defaults then.
 
     >>> tested = Tested(4, [0, 1], 0.75, [[0, 2, 2], [1, 1, 2]], [[5, 3, 4]], [], seconds=0.1)
     >>> result = Result(

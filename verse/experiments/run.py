@@ -40,6 +40,45 @@ class Run:
 
     Where files lie, how many threads work and whether features are cached is not part of it.
 
+    Parameters
+    ----------
+    dataset
+        Its name, or folder:PATH.
+    learner
+        The name of the method.
+    order
+        The ordering of the stream.
+    seed
+        Random seed of ordering and learner.
+    options
+        The data set loader's own keywords.
+    holdout
+        The rule that takes test videos.
+    thin
+        Every n-th frame of each video, training and test.
+    validation
+        A rule that takes validation videos out of training.
+    backbone, at, weights
+        The pretrained network, its split, its file of weights.
+    features
+        The type in which features are stored.
+    precision, batchnorm
+        Of F.
+    settings
+        Of the learner, by name.
+    memory, capacity
+        Rule and size of the replay buffer.
+    length
+        Frames of the stream; 0: all.
+    every, steps
+        The schedule of tests.
+    offline
+        Train the upper bound, too.
+    fps, queue, step_seconds
+        A camera in real time: see ``Camera``.
+    prequential
+        Ask before learning each frame.
+
     >>> run = Run("tabletop", learner="tinyer", order="iid")
     >>> run.memory, run.id == Run("tabletop", learner="tinyer", order="iid", seed=0).id
     ('class-balanced', True)
@@ -185,6 +224,19 @@ def check_types(document: Mapping[str, Any]) -> None:
             raise BadSetting(f"{each.name} is {words}, not {value!r:.80}")
         if isinstance(value, int) and abs(value) >= 2**63:
             raise BadSetting(f"{each.name} is too large: {value!r:.80}")
+        if isinstance(value, Mapping):
+            _check_table(each.name, value)
+
+
+def _check_table(name: str, table: Mapping[str, Any]) -> None:
+    """A record is JSON: a date, which TOML has, or a thousand brackets could not be kept."""
+    for key, value in table.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError, RecursionError):
+            raise BadSetting(
+                f"{name}: {key} is text, a number, or a list or table of these, not {value!s:.80}"
+            ) from None
 
 
 def identify(document: Mapping[str, Any]) -> str:

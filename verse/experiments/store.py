@@ -44,6 +44,11 @@ class Store:
 
     ``.partial`` inside it holds the checkpoints of runs in flight and the locks.
 
+    Parameters
+    ----------
+    folder
+        It is made when something is written.
+
     >>> import tempfile
     >>> Store(Path(tempfile.mkdtemp())).ids()
     set()
@@ -51,6 +56,9 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.folder)!r})"
 
     def ids(self) -> set[str]:
         """The runs that are finished; a damaged one is not, and a warning says so."""

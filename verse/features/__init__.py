@@ -44,6 +44,15 @@ READERS = 2
 class Features:
     """The features of the frames that could be read; ``features[indices]`` is float32 [n, …].
 
+    Parameters
+    ----------
+    frames
+        Those that could be read.
+    read
+        Indices → features.
+    skipped
+        Frame of the original side → why it cannot be read.
+
     >>> from verse.backbones import identity
     >>> from verse.datasets.base import Source
     >>> class Grey(Source):

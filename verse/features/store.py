@@ -31,6 +31,15 @@ STALE_SECONDS = 3600.0
 class FeatureStore:
     """Chunk files of one G, read through memory maps.
 
+    Parameters
+    ----------
+    folder
+        Where the chunk files lie.
+    z_shape
+        Of a feature.
+    dtype
+        How it is stored.
+
     >>> import tempfile
     >>> store = FeatureStore(Path(tempfile.mkdtemp()), (2,), "float32")
     >>> store.add([b"0123456789abcdef"], torch.ones(1, 2))

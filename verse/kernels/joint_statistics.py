@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from verse.stateful import PerClass
 
 DRIFT = 0.1  # how far ρ may be from what the samples say while solving again costs little
 FIRST, MOST = 512, 512  # of ``RunningInverse``: a factorisation takes as long as 300 samples
+MOST_CLASSES = 64  # that stand for all in the background, so that its cost stays bounded
 BLOCK = 16  # samples that W takes in at once, so that what is of size d² is read once for them
 
 
@@ -69,6 +71,7 @@ class JointStatistics(PerClass):
         self._sizes = torch.zeros(0, device=device)
         self._tail: list[tuple[int, float]] = []  # samples not yet in W: class, how its mean moved
         self._now: tuple[Tensor, Tensor, Tensor] | None = None  # W, sizes, rows of G with them
+        self._background: Background | None = None  # until the next change
 
     @property
     def means(self) -> Tensor:
@@ -104,6 +107,7 @@ class JointStatistics(PerClass):
 
     def add(self, e: Tensor, y: int) -> None:
         """One sample [d] of class ``y``."""
+        self._background = None
         if not self.samples:
             self.origin = e.clone()
         e = e - self.origin
@@ -153,7 +157,7 @@ class JointStatistics(PerClass):
             self._begin_block()
 
     def _begin_block(self) -> None:
-        self._tail, self._now = [], None
+        self._tail, self._now, self._background = [], None, None
 
     def _solve(self) -> None:
         """W for v and ε of now."""
@@ -232,10 +236,37 @@ class JointStatistics(PerClass):
         Their argmin is the answer of linear discriminant analysis; they also tell how far a sample
         is from everything known.
         """
+        return self._distances(*self._products(E))
+
+    def distances_and_background(self, E: Tensor) -> tuple[Tensor, Tensor]:
+        """``distances``, and those [n] to all classes together as one Gaussian."""
+        own, along = self._products(E)
+        some = along[:, self.standing]
+        return self._distances(own, along), self.background.distances(own, some)
+
+    def _products(self, E: Tensor) -> tuple[Tensor, Tensor]:
+        """eᵀΣ⁻¹e [n] and e Σ⁻¹Mᵀ [n, classes], counted from the origin."""
         E = E - self.origin
-        own = (self.solve(E) * E).sum(1, keepdim=True)
-        squared = torch.addmm(self.sizes, E, self.weights.t(), alpha=-2).add_(own)
-        return squared.clamp_(min=0).mul_(self.scale)
+        own = (self.solve(E) * E).sum(1).mul_(self.scale)
+        return own, (E @ self.weights.t()).mul_(self.scale)
+
+    def _distances(self, own: Tensor, along: Tensor) -> Tensor:
+        squared = torch.add(self.sizes * self.scale, along, alpha=-2).add_(own[:, None])
+        return squared.clamp_(min=0)
+
+    @property
+    def background(self) -> Background:
+        """All classes together; with many, some of them stand for all."""
+        if self._background is None:
+            some = self.standing
+            means, whitened = self._means[: len(self.counts)], self.weights * self.scale
+            self._background = Background.of(means[some], whitened[some])
+        return self._background
+
+    @property
+    def standing(self) -> slice:
+        """Those that do."""
+        return slice(None, None, max(1, -(-len(self.counts) // MOST_CLASSES)))
 
     def distance_to_centre(self, E: Tensor) -> Tensor:
         """The same [n] to the mean of all samples; a sample of a class that is not known is often
@@ -258,7 +289,7 @@ class JointStatistics(PerClass):
             self._sizes = _longer(self._sizes, room)
         for rows in (self._means, self._weights, self._sizes):
             rows[classes - 1] = 0  # a class that was dropped or taken back may have been here
-        self._now = None
+        self._now = self._background = None
         self.counts = torch.cat((self.counts, self.counts.new_zeros(1)))
 
     def drop_class(self, output: int, into: int | None, classes: int) -> int:
@@ -339,7 +370,7 @@ class JointStatistics(PerClass):
         return self.counts
 
     def undo(self, mark: Any) -> None:
-        self.counts, self._now = mark, None
+        self.counts, self._now, self._background = mark, None, None
 
     def follow(self, other: JointStatistics) -> None:
         self.inverse.follow(other.inverse)
@@ -348,6 +379,7 @@ class JointStatistics(PerClass):
         self._means, self._weights = other._means.clone(), other._weights.clone()
         self._sizes = other._sizes.clone()
         self._tail, self._now = list(other._tail), other._now
+        self._background = other._background
         self.origin, self.centre = other.origin, other.centre  # never written to
 
     def state(self) -> dict[str, Tensor]:
@@ -385,6 +417,43 @@ class JointStatistics(PerClass):
             raise ValueError("the samples since the last block are not those of the inverse")
         if any(not 0 <= y < n for y, _ in self._tail):
             raise ValueError("a sample since the last block is of no class")
+
+
+@dataclass(frozen=True)
+class Background:
+    """The covariance within classes plus that of their means, around the mean of the means.
+
+    Everything is counted from one origin. With M the means [K, d] and Σ the covariance within
+    classes, ``row`` [K] is the mean over the rows of M Σ⁻¹Mᵀ less its own mean, ``size`` that
+    mean, and ``inverse`` [K, K] what the covariance of the means, of rank K, takes to be added
+    (M. Woodbury, Memorandum Report 42, Princeton 1950).
+
+    >>> around = Background.of(torch.eye(2), torch.eye(2))
+    >>> around.distances(torch.tensor([0.5]), torch.tensor([[0.5, 0.5]]))
+    tensor([0.])
+    """
+
+    row: Tensor
+    size: float
+    inverse: Tensor
+
+    @classmethod
+    def of(cls, means: Tensor, whitened: Tensor) -> Background:
+        """From M and M Σ⁻¹."""
+        products = whitened @ means.t()
+        row, classes = products.mean(0), len(means)
+        size = float(row.mean())
+        between = products - row - row[:, None] + size
+        between.diagonal().add_(classes)
+        return cls(row - size, size, torch.linalg.inv(between))
+
+    def distances(self, own: Tensor, along: Tensor) -> Tensor:
+        """Squared distances [n], from eᵀΣ⁻¹e [n] and e Σ⁻¹Mᵀ [n, K]."""
+        mean = along.mean(1)
+        along = along - mean[:, None] - self.row
+        explained = ((along @ self.inverse) * along).sum(1)
+        rest: Tensor = own - 2 * mean + self.size - explained
+        return rest.clamp_(min=0)
 
 
 def _longer(rows: Tensor, room: int) -> Tensor:

@@ -154,9 +154,13 @@ def _faiss_train(X: Tensor, parts: int, size: int, seed: int) -> Tensor:
     books = []
     for m in range(parts):
         kmeans = faiss.Kmeans(
-            x.shape[2], size, niter=ITERATIONS, seed=seed,
-            max_points_per_centroid=VECTORS_PER_CENTROID, min_points_per_centroid=1,
-        )  # fmt: skip
+            x.shape[2],
+            size,
+            niter=ITERATIONS,
+            seed=seed,
+            max_points_per_centroid=VECTORS_PER_CENTROID,
+            min_points_per_centroid=1,
+        )
         kmeans.train(np.ascontiguousarray(x[:, m]))
         books.append(torch.from_numpy(kmeans.centroids.copy()))
     return torch.stack(books).to(X.device)

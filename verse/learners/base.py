@@ -7,8 +7,7 @@ sample back, masking, state) is here and final.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar, Self, final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -20,11 +19,11 @@ from verse.learners.shared.loading import load_checked
 from verse.learners.shared.outputs import Outputs
 from verse.learners.shared.rebuild import Rebuildable
 from verse.learners.traits import Traits
-from verse.memory.base import Fields, Memory
+from verse.memory.base import Memory
+from verse.memory.storage import Fields
 from verse.network.net import Net
 from verse.network.plastic import Plastic
 from verse.settings import Seed, require, require_settings
-from verse.stateful import Attributes, Parts, PerClass, Stateful
 from verse.types import BadSetting, Refused
 
 __all__ = ["Learner", "Traits", "require", "require_settings"]
@@ -35,7 +34,8 @@ class Learner(Rebuildable):
 
     ``STATE`` names every attribute that changes while learning, besides ``theta`` and ``memory``:
     tensors, numbers, lists, or anything ``Stateful`` (``Vector``, ``Net``, ``Random``, ``Memory``,
-    ``Moments``). Values that follow the parameters are ``Vector``s, so they grow with the head.
+    ``Moments``), which is made in the constructor and stays the same object. Values that follow
+    the parameters are ``Vector``s, so they grow with the head.
 
     Parameters
     ----------
@@ -52,8 +52,6 @@ class Learner(Rebuildable):
 
     name: ClassVar[str]
     traits: ClassVar[Traits]
-    STATE: ClassVar[tuple[str, ...]] = ()
-    ANSWERS_FROM_MEMORY: ClassVar[bool] = False  # does ``logits`` look into memory?
 
     def __init__(
         self, F: Plastic, memory: Memory | None, fields: Fields | None = None, *, seed: Seed
@@ -107,18 +105,13 @@ class Learner(Rebuildable):
         """A class leaves: remove its place from plain per-class state, so that later ones move up.
         If it is merged, what it held joins that of ``into`` (numbered as before)."""
 
-    def absorb(self, other: Self, outputs: Sequence[int], *, steps: int) -> None:
-        """Take over what another learner of the same settings has learned of its classes, which
-        are ``outputs`` here. A network may be trained by so many steps on the joint memory."""
-        raise BadSetting(f"{self.name} has no way to merge classifiers: verse-joint has one")
-
     @property
     def memory_bytes(self) -> int:
         """Bytes that stand for samples, what a comparison reports; a memory beside ``memory``
         counts once a sample was in it."""
         return sum(
             part.bytes
-            for part in self._per_class()
+            for part in self.parts_per_class
             if not isinstance(part, Memory) or part is self.memory or part.seen
         )
 
@@ -131,14 +124,14 @@ class Learner(Rebuildable):
             row = self.F.stored(z)
             if row.shape[0] != 1:
                 raise Refused(f"learn_one takes one feature, not {row.shape[0]}")
-            parts = self._parts()
+            parts = self.state_parts
             mark = parts.mark()
             try:
                 self.range.add(row)
                 if self.memory is not None and self._stores_features:
                     self.memory.require_storable(row)
                 output = self.outputs.of.get(y)
-                self.step(row, self._add(y) if output is None else output)
+                self.step(row, self.add_label(y) if output is None else output)
                 self.samples += 1
             except BaseException:
                 for tensor, before in self._protected:
@@ -148,28 +141,15 @@ class Learner(Rebuildable):
             finally:
                 self._protected.clear()
 
-    def _add(self, y: int) -> int:
-        """A new label: one more class in every network, vector and memory."""
+    def add_label(self, y: int) -> int:
+        """One more class in every network, vector and memory; returns its output."""
         output, d = self.outputs.add(y), self.F.head.d
         # 1/√d either side, as linear layers usually start; the same new row in every network
         row = self.random.uniform_tensor((d + 1,), -(d**-0.5), d**-0.5).to(self.device)
-        for part in self._per_class():
+        for part in self.parts_per_class:
             part.add_class(len(self.outputs), row)
         self.new_output(output)
         return output
-
-    @final
-    @torch.no_grad()
-    def merge_with(self, other: Self, labels: Sequence[int], *, steps: int) -> None:
-        """Become one learner that was taught both streams; ``labels`` are this one's for the
-        outputs of the other. On an error it is of no use any more."""
-        for y in labels:
-            if y not in self.outputs.of:
-                self._add(y)
-        self.absorb(other, [self.outputs.of[y] for y in labels], steps=steps)
-        self.samples += other.samples
-        known = [r.largest for r in (self.range, other.range) if r.largest is not None]
-        self.range.largest = max(known, default=None)
 
     def protect(self, *tensors: Tensor) -> None:
         """Remember values that change before the step can no longer fail."""
@@ -255,42 +235,9 @@ class Learner(Rebuildable):
         target = None if into is None else self.outputs.of[into]
         output, left = self.outputs.drop(y), len(self.outputs)
         self.drop_output(output, target)
-        return sum(part.drop_class(output, target, left) for part in self._per_class())
+        return sum(part.drop_class(output, target, left) for part in self.parts_per_class)
 
     # ---- state ------------------------------------------------------------------------------
-
-    @property
-    def device(self) -> torch.device:
-        return self.theta.data.device
-
-    def _parts(self) -> Parts:
-        """Everything that changes, by name."""
-        named = {name: getattr(self, name) for name in self.STATE}
-        parts = {n: part for n, part in named.items() if isinstance(part, Stateful)}
-        plain = ("samples", *(name for name in named if name not in parts))
-        if self.memory is not None:
-            parts["memory"] = self.memory
-        return Parts(
-            {"": Attributes(self, plain, self.device), "labels": self.outputs, "range": self.range}
-            | {"theta": self.theta, "random": self.random, **parts}
-        )
-
-    def _per_class(self) -> list[PerClass]:
-        return [part for part in self._parts().parts.values() if isinstance(part, PerClass)]
-
-    @final
-    @torch.no_grad()
-    def follow(self, other: Learner) -> None:
-        """Take over what another learner of the same settings answers with, so that a reader can
-        answer while a writer learns. Memory comes along only where the method answers from it."""
-        parts, all_of_them = self._parts().parts, self.ANSWERS_FROM_MEMORY
-        answering = {n: p for n, p in parts.items() if all_of_them or not isinstance(p, Memory)}
-        Parts(answering).follow(other._parts())
-
-    @final
-    def state(self) -> dict[str, Tensor]:
-        """The whole learner as flat tensors; saving, loading and going on changes no bit."""
-        return self._parts().state()
 
     @final
     @torch.no_grad()

@@ -13,7 +13,8 @@ from verse.kernels.projection import solver, turn_from_all
 from verse.learners.base import Learner, require_settings
 from verse.learners.shared.trigger import DEFAULT, Trigger, When
 from verse.learners.traits import Traits
-from verse.memory.base import Field, Memory
+from verse.memory.base import Memory
+from verse.memory.storage import Field
 from verse.network.plastic import Plastic
 from verse.settings import Clip, Rate, about
 

@@ -63,9 +63,14 @@ class Offline(Learner):
         everything = Everything(seed=seed) if memory is None else Everything.like(memory)
         super().__init__(F, everything, seed=seed)
         self.recipe = TrainingRecipe(
-            lr=lr, momentum=momentum, weight_decay=weight_decay, batch=batch, epochs=epochs,
-            max_epochs=max_epochs, clip=clip,
-        )  # fmt: skip
+            lr=lr,
+            momentum=momentum,
+            weight_decay=weight_decay,
+            batch=batch,
+            epochs=epochs,
+            max_epochs=max_epochs,
+            clip=clip,
+        )
         self.lr, self.momentum, self.weight_decay = lr, momentum, weight_decay
         self.batch, self.epochs, self.max_epochs, self.clip = batch, epochs, max_epochs, clip
         self.memory: Memory = everything

@@ -13,9 +13,10 @@ from verse.kernels.maps import Maps
 from verse.kernels.product_quantizer import ENGINES, ProductQuantizer, parts_for
 from verse.learners.base import Learner, require, require_settings
 from verse.learners.traits import Traits
-from verse.memory.base import Field, Memory
+from verse.memory.base import Memory
 from verse.memory.class_balanced import ClassBalanced
 from verse.memory.reservoir import Reservoir
+from verse.memory.storage import Field
 from verse.network.plastic import Plastic
 from verse.network.vector import Vector
 from verse.settings import Clip, DrawsOrNone, Momentum, WeightDecay, about
@@ -147,9 +148,12 @@ class REMIND(Learner):
         """Codebooks for stored features, by k-means on the vectors at all their positions."""
         vectors = self.maps.of(Z).reshape(-1, self.maps.channels)
         return ProductQuantizer.train(
-            vectors, parts=self.code_length, size=self.codebook_size, random=self.random,
+            vectors,
+            parts=self.code_length,
+            size=self.codebook_size,
+            random=self.random,
             engine=self.codec,
-        ).codebooks  # fmt: skip
+        ).codebooks
 
     def _adopt(self, codebooks: Tensor) -> None:
         """Use these codebooks from now on; the base set becomes codes."""

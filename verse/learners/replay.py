@@ -72,6 +72,6 @@ class TinyER(Learner):
         """The same update for a linear F, without automatic differentiation."""
         slots = self.memory.draw_slots(self.C)
         E = step.rows(1 + len(slots))
-        E[0] = z.view(-1)
+        E[0] = z.numpy().reshape(-1)
         old = self.memory.gather(slots, E[1:])
         step.replay(np.concatenate(([y], old)), lr=self.lr, clip=self.clip)

@@ -14,6 +14,31 @@ class Traits:
     streaming lifelong learning if it needs batches of many, fine-tuning, several passes, task
     labels, or replays its whole memory.
 
+    Parameters
+    ----------
+    kind
+        "batch", "online" or "streaming".
+    batch_size
+        "1" or "≫ 1".
+    fine_tuning
+        Does it need fine-tuning?
+    single_pass
+        Does it see each sample once?
+    class_incremental
+        Does it do without task labels?
+    subset_replay
+        Does it replay a part of its memory? None: it replays nothing.
+    training_time, inference_time
+        Per sample.
+    buffer
+        Size of its memory.
+    violates_cisll
+        Does it violate what the paper asks for?
+    fidelity
+        "faithful" or "adapted".
+    adaptation
+        What differs from the authors' form, and why.
+
     >>> Traits(kind="streaming", buffer="≤ 5 %").violates_cisll
     False
     """

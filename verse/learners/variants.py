@@ -113,8 +113,9 @@ def verse_no_virtual(
     seed: int = 0,
 ) -> VERSE:
     """VERSE with α = 0: replay and distillation without the virtual step."""
-    return VERSE(F, memory, alpha=0.0, beta=beta, lam=lam, gamma=gamma, r=r, C=C, clip=clip,
-                 seed=seed)  # fmt: skip
+    return VERSE(
+        F, memory, alpha=0.0, beta=beta, lam=lam, gamma=gamma, r=r, C=C, clip=clip, seed=seed
+    )
 
 
 def slda_grid(
@@ -141,9 +142,21 @@ def coreset_vcl(
     seed: int = 0,
 ) -> VCL:
     """VCL whose copy is fitted on the samples in memory before an evaluation."""
-    return VCL(F, memory, coreset_epochs=epochs, N=N, lr_var=lr_var, draws=draws,
-               predict_draws=predict_draws, plastic_body=plastic_body, C=C, trigger=trigger, lr=lr,
-               clip=clip, seed=seed)  # fmt: skip
+    return VCL(
+        F,
+        memory,
+        coreset_epochs=epochs,
+        N=N,
+        lr_var=lr_var,
+        draws=draws,
+        predict_draws=predict_draws,
+        plastic_body=plastic_body,
+        C=C,
+        trigger=trigger,
+        lr=lr,
+        clip=clip,
+        seed=seed,
+    )
 
 
 VARIANTS = (

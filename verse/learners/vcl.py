@@ -57,8 +57,13 @@ class VCL(Learner):
         "convolutional network are too slow for a stream; one step of SGD a sample"
     )
     STATE: ClassVar[tuple[str, ...]] = (
-        "clock", "learned", "log_var", "prior_mean", "prior_log_var", "tuned",
-    )  # fmt: skip
+        "clock",
+        "learned",
+        "log_var",
+        "prior_mean",
+        "prior_log_var",
+        "tuned",
+    )
 
     def __init__(
         self,

@@ -118,7 +118,7 @@ class VERSE(Learner):
         # rows: D_l, D_M, the new sample, the others of D_v
         k, new = len(in_l) or 1, np.array([y])
         E = step.rows(2 * k + 1 + len(in_v))
-        E[2 * k] = z.view(-1)
+        E[2 * k] = z.numpy().reshape(-1)
         if len(memory):
             y_M = memory.gather(np.concatenate((in_l, in_M)), E[: 2 * k])[k:]
             y_v = np.concatenate((new, memory.gather(in_v, E[2 * k + 1 :])))

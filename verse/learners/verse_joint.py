@@ -20,7 +20,7 @@ from verse.memory.base import Memory
 from verse.network.plastic import Head, Plastic
 from verse.settings import about, share
 
-BEFORE, MANY = 25, 575  # n₀, N₀
+BEFORE, MANY = 60, 675  # n₀, N₀: benchmarks/calibration.py
 AVERAGES = 0.3  # least share of one variance in the covariance of the averages
 
 
@@ -107,8 +107,18 @@ class VERSEJoint(VERSE):
         seed: int = 0,
     ) -> None:
         require_settings(VERSEJoint, locals())
-        super().__init__(linear_on_grid(F), memory, alpha=alpha, beta=beta, lam=lam, gamma=gamma,
-                         r=r, C=C, clip=clip, seed=seed)  # fmt: skip
+        super().__init__(
+            linear_on_grid(F),
+            memory,
+            alpha=alpha,
+            beta=beta,
+            lam=lam,
+            gamma=gamma,
+            r=r,
+            C=C,
+            clip=clip,
+            seed=seed,
+        )
         self.s, self.shrinkage, self.average = s, shrinkage, average
         self.sharpness, self.weight = sharpness, weight
         self._scale = Scale()  # one learning rate fits all features

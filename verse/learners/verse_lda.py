@@ -72,8 +72,9 @@ class VERSELDA(VERSE):
         seed: int = 0,
     ) -> None:
         require_settings(VERSELDA, locals())
-        super().__init__(F, memory, alpha=alpha, beta=beta, lam=lam, gamma=gamma, r=r, C=C,
-                         clip=clip, seed=seed)  # fmt: skip
+        super().__init__(
+            F, memory, alpha=alpha, beta=beta, lam=lam, gamma=gamma, r=r, C=C, clip=clip, seed=seed
+        )
         self.shrinkage, self.temperature, self.weight = shrinkage, temperature, weight
         self.quarters = Quarters(F.z_shape, channels_last=F.channels_last)
         self.moments = Moments(self.quarters.blocks, self.quarters.d, self.device)

@@ -39,19 +39,19 @@ def budget(
         return found
     if not isinstance(text, str):  # the memory itself refuses what is no number of samples
         return Budget(capacity=text, byte_limit=byte_limit, per_class=None)
-    number = r"(\d+(?:\.\d+)?)"
+    number = r"(\d{1,15}(?:\.\d+)?)"  # of more digits nothing here can count
     if match := re.fullmatch(rf"{number}\s*(B|kB|MB|GB)", text, re.IGNORECASE):
         limit = _positive(int(float(match[1]) * _UNITS[match[2].upper()]), text)
         found["byte_limit"] = limit if byte_limit is None else min(limit, byte_limit)
-    elif match := re.fullmatch(r"(\d+)\s*(?:/|per)\s*class", text):
+    elif match := re.fullmatch(r"(\d{1,15})\s*(?:/|per)\s*class", text):
         limit = _positive(int(match[1]), text)
         found["per_class"] = limit if per_class is None else min(limit, per_class)
     elif match := re.fullmatch(rf"{number}\s*%", text):
         found["capacity"] = _share(float(match[1]), stream_length, text)
-    elif text.isdecimal():
+    elif re.fullmatch(r"\d{1,15}", text):
         found["capacity"] = _positive(int(text), text)
     else:
-        raise BadSetting(f"capacity {text!r}: give {FORMS}")
+        raise BadSetting(f"capacity {text!r:.80}: give {FORMS}")
     return found
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from verse.memory.base import Memory
@@ -15,6 +16,11 @@ class ClassBalanced(Memory):
     """A full memory makes room by dropping a random sample of the largest class.
 
     The new sample always enters. Ties between largest classes are broken at random.
+
+    Parameters
+    ----------
+    capacity, byte_limit, per_class, dtype, seed
+        As in ``Memory``.
 
     >>> import torch
     >>> memory = ClassBalanced(4)
@@ -48,7 +54,7 @@ class ClassBalanced(Memory):
         """The slot that a full memory gives up."""
         return self.index.any_slot(self.index.largest(self.random), self.random)
 
-    def _select_kept(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _select_kept(self, n: int) -> NDArray[np.int64]:
         kept = set(range(self.length))
         while len(kept) > n:
             kept.remove(self._drop())

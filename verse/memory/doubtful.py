@@ -16,6 +16,11 @@ class Doubtful(ClassBalanced):
     Needs a field ``doubt`` (a loss or an uncertainty, at the last visit): the chance to be
     replaced is proportional to exp(−doubt).
 
+    Parameters
+    ----------
+    capacity, byte_limit, per_class, dtype, seed
+        As in ``Memory``.
+
     >>> memory = Doubtful(2)
     >>> memory.allocate(torch.device("cpu"), z=(1,), doubt=())
     >>> for doubt in [50.0, 0.0, 0.0, 0.0]:

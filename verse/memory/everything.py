@@ -12,6 +12,11 @@ from verse.memory.base import Memory
 class Everything(Memory):
     """Every sample, for ever; storage doubles when it is full.
 
+    Parameters
+    ----------
+    dtype, seed
+        As in ``Memory``.
+
     >>> import torch
     >>> memory = Everything()
     >>> memory.allocate(torch.device("cpu"), z=(1,))

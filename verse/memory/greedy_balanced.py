@@ -13,6 +13,11 @@ class GreedyBalanced(ClassBalanced):
     A. Prabhu, P. Torr, P. Dokania, "GDumb: a simple approach that questions our progress in
     continual learning", ECCV 2020. Room is made by dropping a random sample of the largest class.
 
+    Parameters
+    ----------
+    capacity, byte_limit, per_class, dtype, seed
+        As in ``Memory``.
+
     >>> import torch
     >>> memory = GreedyBalanced(4)
     >>> memory.allocate(torch.device("cpu"), z=(1,))

@@ -30,6 +30,11 @@ class Herding(ClassBalanced):
     which the mean of the remaining is nearest to the mean of all samples of the class so far.
     Needs a field ``e``, the embedding of a sample.
 
+    Parameters
+    ----------
+    capacity, byte_limit, per_class, dtype, seed
+        As in ``Memory``.
+
     >>> memory = Herding(2)
     >>> memory.allocate(torch.device("cpu"), z=(1,), e=(1,))
     >>> for value in [0.0, 1.0, 9.0, 0.5, 0.5, 0.5, 0.5, 0.5]:

@@ -8,8 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from verse.memory.base import Field, Fields
 from verse.memory.class_balanced import ClassBalanced
+from verse.memory.storage import Field, Fields
 
 LARGEST_COUNT = torch.iinfo(torch.int32).max
 NOBODY = torch.finfo(torch.float32).max  # the gap of a prototype that is alone in its class
@@ -43,6 +43,11 @@ class Prototypes(ClassBalanced):
     Each prototype keeps its nearest neighbour, so a change costs a few rows of distances, never
     all pairs. Where every class is down to one prototype, a sample joins that of its class, and a
     new class takes the place of another at random.
+
+    Parameters
+    ----------
+    capacity, byte_limit, per_class, dtype, seed
+        As in ``Memory``.
 
     >>> memory = Prototypes(2)
     >>> memory.allocate(torch.device("cpu"), z=(1,))

@@ -18,6 +18,11 @@ class Reservoir(Memory):
     then fills the new room with certainty (the first N frames of the class, where classes come one
     after another), and Vitter's rule holds from there on: probabilities are no longer the same.
 
+    Parameters
+    ----------
+    capacity, byte_limit, per_class, dtype, seed
+        As in ``Memory``.
+
     >>> import torch
     >>> memory = Reservoir(2)
     >>> memory.allocate(torch.device("cpu"), z=(3,))
@@ -41,7 +46,7 @@ class Reservoir(Memory):
         seen, room = self.seen + other.seen, min(self.limit, len(self) + len(other))
         theirs = int(self.random.numpy.hypergeometric(other.seen, self.seen, room)) if room else 0
         theirs = min(len(other), max(theirs, room - len(self)))
-        self._keep(self._survivors(room - theirs), self.fields["y"].shape[0])
+        self.keep(self._select_survivors(room - theirs), self.allocated)
         for slot in self.random.draw(len(other), theirs).tolist():
             fields = {name: field[slot] for name, field in other.fields.items()}
             z, y = fields.pop("z"), outputs[int(fields.pop("y"))]

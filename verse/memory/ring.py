@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from verse.memory.base import Memory
@@ -13,6 +14,11 @@ from verse.memory.base import Memory
 
 class Ring(Memory):
     """First in, first out: the memory holds the most recent samples.
+
+    Parameters
+    ----------
+    capacity, byte_limit, per_class, dtype, seed
+        As in ``Memory``.
 
     >>> memory = Ring(2)
     >>> memory.allocate(torch.device("cpu"), z=(1,))
@@ -28,17 +34,17 @@ class Ring(Memory):
     def slot(self, y: int) -> int | None:
         if self.length < self.limit:
             if self.oldest:  # the budget grew: the new place comes after the latest, not between
-                self._keep(self._age_order(), self.fields["y"].shape[0])
+                self.keep(self.order_by_age(), self.allocated)
             return self.length
         place = self.oldest
         self.oldest = (place + 1) % self.limit
         return place
 
-    def _age_order(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def order_by_age(self) -> NDArray[np.int64]:
         return np.roll(np.arange(self.length), -self.oldest)
 
-    def _survivors(self, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        return self._age_order()[-n:]  # the latest
+    def _select_survivors(self, n: int) -> NDArray[np.int64]:
+        return self.order_by_age()[-n:]  # the latest
 
     def _rebuild(self) -> None:
         self.oldest = 0  # compacted in order of age

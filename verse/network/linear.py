@@ -21,15 +21,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from verse.network.net import Net
+from verse.network.products import Floats, multiply
 from verse.types import Refused
 
-Floats: TypeAlias = npt.NDArray[np.float32]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-_ONE = torch.ones(1, 1)
 ONE_THREAD = 1 << 20
 """Weights up to which a second thread costs more than it gives (waking it takes longer)."""
 
@@ -37,11 +35,16 @@ ONE_THREAD = 1 << 20
 class LinearStep:
     """The products of a step on ``net``, whose F is linear, and the storage they are written to.
 
+    Parameters
+    ----------
+    net
+        The network that learns; its head is all it has.
+
     >>> from verse.network.plastic import Head, Plastic
     >>> net = Net(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)))
     >>> net.grow_to(2)
     >>> step = LinearStep(net)
-    >>> _ = step.rows(1).fill_(1)
+    >>> step.rows(1).fill(1)
     >>> step.replay(np.array([0]), lr=0.5, clip=None)
     0.693...
     >>> net.state()["head.bias"].tolist()
@@ -50,7 +53,7 @@ class LinearStep:
 
     def __init__(self, net: Net) -> None:
         self.net = net
-        self.E = net.data.new_empty(0, 0)
+        self.E: Floats = np.empty((0, 0), np.float32)
         self._plan: _Plan | None = None
 
     @classmethod
@@ -58,21 +61,21 @@ class LinearStep:
         """One for ``net`` if it is linear and on the processor, else None."""
         return cls(net) if net.linear and net.data.device.type == "cpu" else None
 
-    def rows(self, m: int) -> Tensor:
+    def rows(self, m: int) -> Floats:
         """Storage for the embeddings [m, d] of the next step's samples; the caller fills it."""
-        if self.E.shape[0] != m:
-            self.E = self.net.data.new_empty(m, self.net.module.head.d)
+        if len(self.E) != m:
+            self.E = np.empty((m, self.net.module.head.d), np.float32)
         return self.E
 
     def replay(self, y: Ints, *, lr: float, clip: float | None) -> float:
         """One descent of the cross-entropy of all samples; returns it. Refuses what is not finite
         before anything changes."""
-        with _threads(self.net):
+        with _threads(self.net), np.errstate(all="ignore"):  # what is not finite is refused later
             plan = self._find_plan(0, len(y), len(y))
             plan.score()
             if clip is not None and not plan.few:
                 plan.multiply(whole=True)
-            loss = cross_entropy_in_place(plan.s_both, y)
+            loss = cross_entropy_in_place(plan.S_both, y)
             plan.descend(lr, clip)
         return loss
 
@@ -93,16 +96,16 @@ class LinearStep:
         ``E`` holds ``rows_l`` rows of D_l, then D_M, then D_v; D_M and D_v may share rows between
         them. Returns both losses.
         """
-        with _threads(self.net):
+        with _threads(self.net), np.errstate(all="ignore"):  # what is not finite is refused later
             plan = self._find_plan(rows_l, len(y_M), len(y_v))
             plan.score()
             plan.multiply(whole=clip is not None)
-            plan.dS_v.copy_(plan.S_v)
-            loss_v = cross_entropy_in_place(plan.ds_v, y_v)
+            plan.dS_v[:] = plan.S_v
+            loss_v = cross_entropy_in_place(plan.dS_v, y_v)
             a = alpha if clip is None else alpha * plan.clip_ahead(clip)
-            plan.S_both.addmm_(plan.gram_both_v, plan.dS_v, alpha=-a)
-            loss_M = cross_entropy_in_place(plan.s_M, y_M)
-            loss_l = mean_square(plan.s_l, phi.scores(plan.E_l).numpy(), lam)
+            plan.look_ahead(a)
+            loss_M = cross_entropy_in_place(plan.S_M, y_M)
+            loss_l = mean_square(plan.S_l, phi.score_rows(plan.E_l), lam)
             plan.descend(beta, clip)
         return loss_v, loss_M + loss_l
 
@@ -115,30 +118,34 @@ class LinearStep:
 
 class _Plan:
     """All views that a step of this shape needs, made once: making them takes as long as using
-    them. Arrays (small letters) and tensors share their storage."""
+    them."""
 
-    def __init__(self, net: Net, E: Tensor, rows_l: int, rows_M: int, rows_v: int) -> None:
-        m, n = E.shape[0], net.n
+    def __init__(self, net: Net, E: Floats, rows_l: int, rows_M: int, rows_v: int) -> None:
+        m, n = len(E), net.n
         self._made_for = net.data, net.grad, E, n, rows_l, rows_M, rows_v
         M, v, both = slice(rows_l, rows_l + rows_M), slice(m - rows_v, m), slice(0, rows_l + rows_M)
         # fewer classes than samples: then a gradient is small enough to write down
         self.few = n < m
-        self._net, self._E = net, E
-        self.W, self._b = net.head
-        self._Wt, self._Et = self.W.t(), E.t()
-        self.S, self.gram = E.new_empty(m, n), E.new_empty(m, m)
+        self._E = E
+        weight, bias = net.head
+        W: Floats = weight.numpy()
+        self._b: Floats = bias.numpy()
+        weight, bias = net.head_gradient
+        self._dW: Floats = weight.numpy()
+        self._db: Floats = bias.numpy()
+        self._net, self._Wt, self._Et = net, W.T, E.T
+        self._gradient: Floats = net.grad.numpy()
+        self.S, self._gram = np.empty((m, n), np.float32), np.empty((m, m), np.float32)
         self.S_v, self.S_both = self.S[v], self.S[both]
-        self.dS_v = E.new_empty(rows_v, n)
-        self.ds_v: Floats = self.dS_v.numpy()
-        self.s_M: Floats = self.S[M].numpy()
-        self.s_l: Floats = self.S[:rows_l].numpy()
-        self.s_both: Floats = self.S_both.numpy()
+        self.S_M, self.S_l = self.S[M], self.S[:rows_l]
+        self.dS_v = np.empty((rows_v, n), np.float32)
         self.E_l, self._E_v, self._E_both = E[:rows_l], E[v], E[both]
-        self._E_vt, self._S_both_t = self._E_v.t(), self.S_both.t()
-        self.gram_both_v, self._gram_v = self.gram[both, v], self.gram[v, v]
-        self._gram_both = self.gram[both, both]
+        self._E_vt, self._S_both_t, self._dS_vt = self._E_v.T, self.S_both.T, self.dS_v.T
+        self._gram_both_v = np.empty((rows_l + rows_M, rows_v), np.float32)
+        self._gram_v, self._gram_both = self._gram[v, v], self._gram[both, both]
+        self._moved = np.empty_like(self.S_both)
 
-    def fits(self, net: Net, E: Tensor, rows_l: int, rows_M: int, rows_v: int) -> bool:
+    def fits(self, net: Net, E: Floats, rows_l: int, rows_M: int, rows_v: int) -> bool:
         """Is it made for these weights and this number of samples and classes?"""
         data, grad, rows, *shape = self._made_for
         same = data is net.data and grad is net.grad and rows is E
@@ -146,45 +153,71 @@ class _Plan:
 
     def score(self) -> None:
         """Scores of all samples."""
-        torch.addmm(self._b, self._E, self._Wt, out=self.S)
+        multiply(self._E, self._Wt, self.S)
+        self.S += self._b
 
     def multiply(self, *, whole: bool) -> None:
         """E Eᵀ + 1 (the 1 is the bias's), whole or what θ_v needs of it."""
         if self.few or not whole:
-            torch.addmm(_ONE, self._E_both, self._E_vt, out=self.gram_both_v)
+            multiply(self._E_both, self._E_vt, self._gram_both_v)
+            self._gram_both_v += 1
         else:
-            torch.addmm(_ONE, self._E, self._Et, out=self.gram)
+            multiply(self._E, self._Et, self._gram)
+            self._gram += 1
+            m, v = self._gram_both_v.shape
+            self._gram_both_v[:] = self._gram[:m, -v:]
+
+    def look_ahead(self, a: float) -> None:
+        """The scores of D_l and D_M at θ_v."""
+        multiply(self._gram_both_v, self.dS_v, self._moved)
+        self._moved *= np.float32(a)
+        self.S_both -= self._moved
 
     def clip_ahead(self, clip: float) -> float:
         """min(1, clip / ‖gradient‖) of the virtual step."""
-        if self.few:
-            self._net.write_head_gradient(self.dS_v, self._E_v)
-            norm = float(torch.linalg.vector_norm(self._net.grad))
-        else:
-            norm = _norm(self.dS_v, self._gram_v)
+        norm = (
+            self._write_gradient(self.dS_v, self._dS_vt, self._E_v)
+            if self.few
+            else _norm(self.dS_v, self._gram_v)
+        )
         return min(1.0, clip / _finite(norm)) if norm else 1.0
 
     def descend(self, lr: float, clip: float | None) -> None:
         """θ − lr · the gradient, which is not finite where anything before it was not."""
         dS = self.S_both
         if self.few:
-            self._net.write_head_gradient(dS, self._E_both)
-            norm = float(torch.linalg.vector_norm(self._net.grad))
+            norm = self._write_gradient(dS, self._S_both_t, self._E_both)
         elif clip is None:  # a bound of the norm is enough to see whether it is finite
-            norm = float(torch.linalg.vector_norm(dS) * torch.linalg.vector_norm(self._E_both))
+            norm = math.sqrt(_square(dS)) * math.sqrt(_square(self._E_both))
         else:
             norm = _norm(dS, self._gram_both)
         norm = _finite(norm)
         rate = lr if clip is None or norm <= clip else lr * clip / norm
         if self.few:
-            self._net.data.add_(self._net.grad, alpha=-rate)
+            self._net.data.sub_(self._net.grad, alpha=rate)
         else:
-            self.W.addmm_(self._S_both_t, self._E_both, alpha=-rate)
-            self._b.sub_(dS.sum(0), alpha=rate)
+            self._net.head[0].addmm_(
+                torch.from_numpy(self._S_both_t), torch.from_numpy(self._E_both), alpha=-rate
+            )
+            self._b -= np.float32(rate) * dS.sum(0)
+
+    def _write_gradient(self, dS: Floats, dSt: Floats, E: Floats) -> float:
+        """The gradient into ``grad``; its norm."""
+        multiply(dSt, E, self._dW)
+        np.add.reduce(dS, 0, out=self._db)
+        return math.sqrt(_square(self._gradient))
 
 
-def _norm(dS: Tensor, gram: Tensor) -> float:
-    square = float(torch.mm(dS, dS.t()).mul_(gram).sum())
+def _square(values: Floats) -> float:
+    """The sum of squares; not finite where it is too large, and then the sample is refused."""
+    flat = values.ravel()
+    return float(np.dot(flat, flat))
+
+
+def _norm(dS: Floats, gram: Floats) -> float:
+    between = np.matmul(dS, dS.T)
+    between *= gram
+    square = float(between.sum())
     return math.sqrt(square) if square > 0 else -square  # a rounding error; NaN stays
 
 
@@ -202,14 +235,13 @@ def cross_entropy_in_place(s: Floats, y: Ints) -> float:
     (0.693..., [[-0.5, 0.5]])
     """
     at, n = np.arange(len(y)), len(y)
-    with np.errstate(all="ignore"):  # what is not finite is refused later
-        s -= np.maximum.reduce(s, 1, keepdims=True)
-        right = s[at, y]
-        np.exp(s, out=s)
-        total = np.add.reduce(s, 1)
-        s /= (total * np.float32(n))[:, None]
-        s[at, y] -= np.float32(1 / n)
-        return float(np.add.reduce(np.log(total) - right)) / n
+    s -= np.maximum.reduce(s, 1, keepdims=True)
+    right = s[at, y]
+    np.exp(s, out=s)
+    total = np.add.reduce(s, 1)
+    s /= (total * np.float32(n))[:, None]
+    s[at, y] -= np.float32(1 / n)
+    return float(np.add.reduce(np.log(total) - right)) / n
 
 
 def mean_square(s: Floats, target: Floats, weight: float) -> float:
@@ -219,10 +251,9 @@ def mean_square(s: Floats, target: Floats, weight: float) -> float:
     >>> mean_square(s, np.zeros((1, 2), np.float32), 0.5), s.tolist()
     (0.5, [[0.5, 0.5]])
     """
-    with np.errstate(all="ignore"):
-        s -= target
-        value = weight * float(np.add.reduce(np.square(s), None)) / s.size
-        s *= np.float32(2 * weight / s.size)
+    s -= target
+    value = weight * _square(s) / s.size
+    s *= np.float32(2 * weight / s.size)
     return value
 
 

@@ -6,12 +6,14 @@ import copy
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from verse.kernels.losses import Loss, stack_losses
 from verse.network.fusion import Unit, fuse
 from verse.network.plastic import Plastic, head_capacity
+from verse.network.products import Floats, multiply
 from verse.network.vector import Layout, Vector
 
 
@@ -45,6 +47,11 @@ class Net(Vector):
     computation, a rounded copy that ``sync`` refreshes), and their gradients views of ``grad``.
 
     Batch-normalisation statistics, which move only with ``batchnorm="train"``, are ``stats``.
+
+    Parameters
+    ----------
+    F
+        The network; a copy of it is trained.
 
     >>> from verse.network.plastic import Head
     >>> net = Net(Plastic(nn.Identity(), Head(2), z_shape=(2,)))
@@ -139,6 +146,7 @@ class Net(Vector):
         self._weight_grad = self.layout.slots[-2].view(self.grad)
         self._bias_grad = self.layout.slots[-1].view(self.grad)
         self.module.head.n = self.n
+        self._on_processor = self.data.device.type == "cpu"
 
     def sync(self) -> None:
         """Refresh what was derived from ``data`` after it changed."""
@@ -239,6 +247,11 @@ class Net(Vector):
         """(weight [classes, d], bias [classes]) as views: writing to them writes to θ."""
         return self._weight[: self.n], self._bias[: self.n]
 
+    @property
+    def head_gradient(self) -> tuple[Tensor, Tensor]:
+        """The same of the gradient."""
+        return self._weight_grad[: self.n], self._bias_grad[: self.n]
+
     def embed(self, Z: Tensor) -> Tensor:
         """The embedding [n, d] before the head."""
         if self.linear:
@@ -249,7 +262,22 @@ class Net(Vector):
 
     def scores(self, Z: Tensor) -> Tensor:
         """Scores [n, classes]."""
-        return torch.addmm(self._bias[: self.n], self.embed(Z), self._weight[: self.n].t())
+        return self._score(self.embed(Z))
+
+    def _score(self, e: Tensor) -> Tensor:
+        """Scores of embeddings."""
+        if self._on_processor:
+            return torch.from_numpy(self.score_rows(e.numpy()))
+        return torch.addmm(self._bias[: self.n], e, self._weight[: self.n].t())
+
+    def score_rows(self, E: Floats) -> Floats:
+        """Scores [m, classes] of embeddings [m, d], on the processor."""
+        weight, bias = self.head
+        S = np.empty((len(E), self.n), np.float32)
+        with np.errstate(all="ignore"):  # the caller judges what is not finite
+            multiply(E, weight.numpy().T, S)
+            S += bias.numpy()
+        return S
 
     def gradient(self, Z: Tensor, loss: Loss, *, move_stats: bool = True) -> tuple[Tensor, Tensor]:
         """(loss value, its gradient as a vector). The vector is overwritten by the next call.
@@ -259,18 +287,21 @@ class Net(Vector):
         """
 
         def at_embedding(e: Tensor) -> tuple[Tensor, Tensor]:
-            weight = self._weight[: self.n]
-            scores = torch.addmm(self._bias[: self.n], e, weight.t())
-            value, ds = loss(scores)
+            value, ds = loss(self._score(e))
             self.write_head_gradient(ds, e)
-            return value, ds @ weight if self._body_trains else e
+            return value, ds @ self._weight[: self.n] if self._body_trains else e
 
         return self.body_gradient(Z, at_embedding, move_stats=move_stats)
 
     def write_head_gradient(self, ds: Tensor, e: Tensor) -> None:
         """The head's part of ``grad``, from d loss / d scores and the embeddings [m, d]."""
-        torch.mm(ds.t(), e, out=self._weight_grad[: self.n])
-        torch.sum(ds, 0, out=self._bias_grad[: self.n])
+        weight, bias = self.head_gradient
+        if self._on_processor:
+            with np.errstate(all="ignore"):
+                multiply(ds.numpy().T, e.numpy(), weight.numpy())
+        else:
+            torch.mm(ds.t(), e, out=weight)
+        torch.sum(ds, 0, out=bias)
 
     def body_gradient(
         self, Z: Tensor, loss: Loss, *, move_stats: bool = True

@@ -28,6 +28,11 @@ class Head(nn.Module):
 
     ``weight`` is [capacity, d]; only the first ``n`` rows are live, the others are zero.
 
+    Parameters
+    ----------
+    d
+        Width of its input.
+
     >>> head = Head(4)
     >>> head(torch.zeros(2, 4)).shape
     torch.Size([2, 0])
@@ -54,6 +59,21 @@ class Plastic(nn.Module):
     - ``batchnorm="frozen"`` normalises with the pretrained statistics (scale and shift still
       learn); ``"train"`` uses the statistics of the batch.
     - ``channels_last`` says in which layout its convolutions are fastest (a builder measures it).
+
+    Parameters
+    ----------
+    body
+        All but the head.
+    head
+        The layer that grows.
+    z_shape
+        Of a feature.
+    precision
+        "float32", or "bfloat16" for the body.
+    batchnorm
+        "frozen" or "train".
+    channels_last
+        Is that layout faster?
 
     >>> F = Plastic(nn.Identity(), Head(4), z_shape=(4,))
     >>> F(torch.zeros(2, 4)).shape

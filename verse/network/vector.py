@@ -48,6 +48,15 @@ class Slot:
 class Layout:
     """The places of all parameters in one vector.
 
+    Parameters
+    ----------
+    parameters
+        (name, shape) of each, in order.
+    channels_last
+        Weights of convolutions lie as [out, h, w, in].
+    taps_first
+        Names of weights that lie as [h, w, in, out].
+
     >>> layout = Layout([("weight", (2, 3)), ("bias", (2,))])
     >>> layout.size
     32
@@ -103,6 +112,13 @@ class Layout:
 
 class Vector(PerClass):
     """A value per parameter (weights, their average, an importance, …) that grows with the head.
+
+    Parameters
+    ----------
+    layout
+        The places of the parameters.
+    device
+        Where it lies.
 
     >>> layout = Layout([("weight", (2, 3))])
     >>> Vector(layout, torch.device("cpu")).data.shape

@@ -12,7 +12,7 @@ from verse.novelty.measures import (
     KeepsStatistics,
     Measures,
     freshness,
-    measure,
+    measure_novelty,
     measured_features,
 )
 from verse.novelty.network import build_network
@@ -29,6 +29,6 @@ __all__ = [
     "check_share",
     "due",
     "freshness",
-    "measure",
+    "measure_novelty",
     "measured_features",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,14 +19,17 @@ REFUSED = 0.05  # share of known frames that may be called unknown
 
 # The same for all data; chosen on validation videos of five data sets (docs/trust.md).
 FEW_CLASSES = 5.0  # with so many classes, "relative to the others" counts half
-LEAST_SPREAD = torch.tensor([0.25, 0.25, 0.1, 0.05])
-USUAL = torch.tensor([1.3, 0.3, -0.6, 0.0])  # before the stream has told: mean and spread, ...
-SPREAD = torch.tensor([0.5, 0.2, 0.4, 0.05])
+LEAST_SPREAD = torch.tensor([0.25, 0.25, 0.1])
+USUAL = torch.tensor([1.3, 0.3, 1.0])  # before the stream has told: mean and spread, ...
+SPREAD = torch.tensor([0.5, 0.2, 0.7])
 IMAGINED = torch.linspace(-1.5, 1.8, 9)  # and scores ...
 PRIOR = 8  # ... which count as so many frames
 STALE, FRESH = 0.4, 0.8  # freshness up to which a frame tells nothing of the threshold, and all
 LEAST_WEIGHT = 0.02  # of a stale frame: without any fresh one it still tells something
 LEAST_THRESHOLD = 0.5
+SURPRISE = 2.0  # how much it counts with many classes; of few, many unknown things look like one
+MOST_SURPRISE = 3.0  # spreads
+FAR = 5.0  # spreads above the usual distance: farther is unknown, whatever the other measures say
 BLANK_NOVELTY = 10.0  # of a picture that shows nothing
 
 
@@ -46,9 +50,11 @@ class Rule:
     """From measures to a novelty: how many spreads they lie above what is usual.
 
     ``relative`` is how much the comparison with other classes counts, 0 to 1; the sum is divided by
-    ``threshold``, so that above 1 is unknown.
+    ``threshold``, so that above 1 is unknown. Distances are divided by ``unit`` before. With many
+    classes the distance counts little, but noise can be near all of them alike and far from each:
+    what it is more than ``FAR`` is added.
 
-    >>> Rule(torch.zeros(4), torch.ones(4), 0.0, 2.0).judge(torch.tensor([[3.0, 0.0, 0.0, 0.0]]))
+    >>> Rule(torch.zeros(3), torch.ones(3), 0.0, 2.0).judge(torch.tensor([[3.0, 0.0, 0.0]]))
     tensor([1.5000])
     """
 
@@ -56,25 +62,37 @@ class Rule:
     spread: Tensor
     relative: float
     threshold: float
+    unit: float = 1.0
 
     def judge(self, rows: Tensor) -> Tensor:
-        """Novelty [n] of measures [n, 4]."""
-        distance, background, close, entropy = ((rows - self.mean) / self.spread).unbind(1)
-        undecided = (0.5 * close + entropy).clamp(-3, 3)
-        scores: Tensor = (1 - self.relative) * distance + self.relative * (background + undecided)
-        return scores / self.threshold
+        """Novelty [n] of measures [n, 3]."""
+        rows = scale_distances(rows, self.unit)
+        distance, relative, surprise = ((rows - self.mean) / self.spread).unbind(1)
+        surprise = SURPRISE * self.relative * surprise.clamp(-MOST_SURPRISE, MOST_SURPRISE)
+        scores: Tensor = torch.lerp(distance, relative + surprise, self.relative)
+        return scores / self.threshold + (distance - FAR).clamp(min=0)
+
+
+def scale_distances(rows: Tensor, unit: float) -> Tensor:
+    """Measures [n, 3] with distances in a unit."""
+    return rows / rows.new_tensor([unit, unit, 1.0])
 
 
 class Novelty(Stateful):
     """What is usual in a stream, and so what is not.
 
     The score of a frame is a sum of its measures, each as so many spreads above the mean of the
-    latest known frames. With few classes the distance counts, with many also how it compares to
-    other classes. 0 is usual, 1 the threshold, above which a frame is unknown.
+    latest known frames. With few classes the distance counts, with many how it compares to other
+    classes, and how sure the answer is. 0 is usual, 1 the threshold, above which a frame is
+    unknown.
 
     The threshold is a quantile of the scores of known frames. Frames of one film are alike, and
     those of the next film are not: the less new a frame was to what is remembered of its class, the
     less it counts, for the mean and the spread as for the threshold.
+
+    Distances are in units of what is to be expected of a new sample. What the statistics expect
+    takes all samples for independent; shown twice, the same frames would make it small, and
+    everything else far. So the unit follows what is expected as far as frames are fresh.
 
     >>> novelty = Novelty()
     >>> novelty.count
@@ -82,14 +100,20 @@ class Novelty(Stateful):
     """
 
     def __init__(self) -> None:
-        self.rows = torch.zeros(WINDOW, 5)  # measures and freshness
+        self.rows = torch.zeros(WINDOW, 4)  # measures and freshness
         self.count = 0  # known frames measured so far
+        self.unit = 0.0  # of distances; 0: no frame has been measured
+        self._rules: dict[tuple[int, float, float], Rule] = {}  # until the next change
 
     def observe(self, measures: Measures, fresh: float = 1.0) -> None:
         """A known frame, measured before it is learned; ``fresh`` is its ``freshness``."""
+        follow = min(1.0, fresh / STALE) if self.count else 1.0
+        self.unit += follow * (measures.expected - self.unit)
         row = self.rows[self.count % WINDOW]
-        row[:4], row[4] = measures.rows[0].cpu(), fresh
+        row[:3] = scale_distances(measures.rows[0].cpu(), self._unit(measures))
+        row[3] = fresh
         self.count += 1
+        self._rules = {}
 
     def judge(self, measures: Measures, *, refused: float = REFUSED) -> Tensor:
         """Novelty [n]; above 1 is unknown. ``refused``: share of known frames that may be."""
@@ -97,21 +121,29 @@ class Novelty(Stateful):
 
     def rule(self, measures: Measures, *, refused: float = REFUSED) -> Rule:
         """What makes measures a novelty, for as many classes and samples as there are now."""
-        refused = check_share(refused)
+        key = measures.classes, check_share(refused), self._unit(measures)
+        if key not in self._rules:
+            self._rules = {key: self._find_rule(*key)}
+        return self._rules[key]
+
+    def _unit(self, measures: Measures) -> float:
+        return max(self.unit, measures.expected)
+
+    def _find_rule(self, classes: int, refused: float, unit: float) -> Rule:
         latest = self.rows[self._latest()]
-        usual, fresh = latest[:, :4], latest[:, 4]
+        usual, fresh = latest[:, :3], latest[:, 3]
         weights = ((fresh - STALE) / (FRESH - STALE)).clamp(0, 1) + LEAST_WEIGHT
         total = weights.sum() + PRIOR
         mean = (weights @ usual + PRIOR * USUAL) / total
         squares = weights @ (usual - mean).square() + PRIOR * (SPREAD**2 + (USUAL - mean) ** 2)
         spread = (squares / total + LEAST_SPREAD**2).sqrt()
-        relative = measures.classes / (measures.classes + FEW_CLASSES)
+        relative = classes / (classes + FEW_CLASSES)
         rule = Rule(mean, spread, relative, 1.0)
         weights = torch.cat((weights, torch.full_like(IMAGINED, PRIOR / len(IMAGINED))))
         scores = torch.cat((rule.judge(usual), IMAGINED))
         threshold = _quantile(scores, weights, 1 - refused)
         widened = max(threshold, LEAST_THRESHOLD) * _widening(float(weights[: len(usual)].sum()))
-        return replace(rule, threshold=widened)
+        return replace(rule, threshold=widened, unit=unit)
 
     def _latest(self) -> Tensor:
         """Places of the latest known frames: two thirds of the stream at most."""
@@ -124,8 +156,10 @@ class Novelty(Stateful):
         age = torch.cat([(torch.arange(len(rows)) + 0.5) / max(1, len(rows)) for rows in both])
         rows = torch.cat(both)[age.argsort(stable=True)][-WINDOW:]
         self.count += other.count
-        self.rows = torch.zeros(WINDOW, 5)
+        self.unit = max(self.unit, other.unit)
+        self.rows = torch.zeros(WINDOW, 4)
         self.rows[self._places()] = rows
+        self._rules = {}
 
     def _places(self) -> Tensor:
         """Places of all rows there are, the oldest first."""
@@ -134,28 +168,35 @@ class Novelty(Stateful):
     # ---- state ------------------------------------------------------------------------------
 
     def mark(self) -> Any:
-        return self.count, self.rows[self.count % WINDOW].clone()
+        return self.count, self.unit, self.rows[self.count % WINDOW].clone()
 
     def undo(self, mark: Any) -> None:
-        self.count = mark[0]
-        self.rows[self.count % WINDOW] = mark[1]
+        self.count, self.unit, row = mark
+        self.rows[self.count % WINDOW] = row
+        self._rules = {}
 
     def state(self) -> dict[str, Tensor]:
-        return {"rows": self.rows, "count": torch.tensor(self.count)}
+        unit = torch.tensor(self.unit, dtype=torch.float64)
+        return {"usual": self.rows, "count": torch.tensor(self.count), "unit": unit}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
-        rows, count = state.get("rows"), state.get("count")
-        if rows is not None and rows.shape == (WINDOW, 4):
+        rows, count, unit = (state.get(name) for name in ("usual", "count", "unit"))
+        if rows is None and "rows" in state:
             return  # of an earlier version, which measured otherwise: what is usual is learned anew
-        if rows is None or count is None or rows.shape != self.rows.shape or count.numel() != 1:
-            raise BadState("the saved novelty is damaged: its tensors are missing or misshaped")
-        if int(count) < 0 or not bool(torch.isfinite(rows).all()):
+        if rows is None or count is None or unit is None:
+            raise BadState("the saved novelty is damaged: its tensors are missing")
+        if rows.shape != self.rows.shape or count.numel() != 1 or unit.numel() != 1:
+            raise BadState("the saved novelty is damaged: its tensors are misshaped")
+        sound = math.isfinite(float(unit)) and bool(torch.isfinite(rows).all())
+        if int(count) < 0 or float(unit) < 0 or not sound:
             raise BadState("the saved novelty is damaged: its values make no sense")
-        self.rows, self.count = rows.float().clone(), int(count)
+        self.rows, self.count, self.unit = rows.float().clone(), int(count), float(unit)
+        self._rules = {}
 
     def follow(self, other: Novelty) -> None:
         self.rows.copy_(other.rows)
-        self.count = other.count
+        self.count, self.unit = other.count, other.unit
+        self._rules = {}
 
 
 def _widening(frames: float) -> float:

@@ -111,10 +111,7 @@ class Sorted:
             runs[:] = sorted(kept.values(), key=lambda r: r.run.seed)
         lent = iter(share_references(run for runs in self.cells.values() for run in runs))
         for runs in self.cells.values():
-            taken = [next(lent) for _ in runs]
-            bounded = [r for r in taken if r.offline]
-            self.left_out += len(taken) - len(bounded or taken)
-            runs[:] = bounded or taken
+            runs[:] = [next(lent) for _ in runs]
 
     @cached_property
     def benches(self) -> list[Bench]:
@@ -181,15 +178,22 @@ def cell_key(result: Result) -> CellKey:
     return CellKey(
         bench_of(result),
         Conditions(
-            run.capacity, result.circumstances.get("at", run.at or ""), run.batchnorm,
-            run.precision, run.features, run.every, run.steps, run.length,
-            run.own_memory, run.weights or "",
+            run.capacity,
+            result.circumstances.get("at", run.at or ""),
+            run.batchnorm,
+            run.precision,
+            run.features,
+            run.every,
+            run.steps,
+            run.length,
+            run.own_memory,
+            run.weights or "",
             result.fingerprint[:12],
         ),
         run.learner,
         json.dumps(settings, sort_keys=True),
         run.order,
-    )  # fmt: skip
+    )
 
 
 def short_name(dataset: str) -> str:

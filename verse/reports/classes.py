@@ -44,16 +44,28 @@ def table(found: Sorted, bench: Bench, order: str) -> Table | None:
     best = next(iter(columns))
     wrong = mistakes(cells[best][order])
     rows = [
-        [Text(k), *(Text(f"{by[k]:.3f}" if k in by else "–") for by in columns.values()),
-         Text(wrong.get(k, ""))]
+        [
+            Text(k),
+            *(Text(f"{by[k]:.3f}" if k in by else "–") for by in columns.values()),
+            Text(wrong.get(k, "")),
+        ]
         for k in classes
-    ]  # fmt: skip
-    records = [{"dataset": bench.dataset, "order": order, "class": k, "learner": name,
-                "accuracy": by[k]} for k in classes for name, by in columns.items()
-               if k in by]  # fmt: skip
+    ]
+    records = [
+        {"dataset": bench.dataset, "order": order, "class": k, "learner": name, "accuracy": by[k]}
+        for k in classes
+        for name, by in columns.items()
+        if k in by
+    ]
     note = f"Share of test frames that are right at the end. The last column is of {best}."
-    return Table(f"classes-{order}-{bench.slug}", f"By class: {order} on {bench.title}",
-                 ["class", *columns, "most often taken for"], rows, note, records)  # fmt: skip
+    return Table(
+        f"classes-{order}-{bench.slug}",
+        f"By class: {order} on {bench.title}",
+        ["class", *columns, "most often taken for"],
+        rows,
+        note,
+        records,
+    )
 
 
 def mistakes(runs: Results) -> dict[str, str]:

@@ -17,17 +17,33 @@ def table(found: Sorted, bench: Bench) -> Table:
         runs = [run for results in by.values() for run in results]
         step = median(run.learn_seconds / max(run.learned, 1) for run in runs)
         test = median(_test_seconds(run) for run in runs)
-        samples, size = (int(median(getattr(run, field) for run in runs))
-                         for field in ("capacity", "memory_bytes"))  # fmt: skip
+        samples, size = (
+            int(median(getattr(run, field) for run in runs))
+            for field in ("capacity", "memory_bytes")
+        )
         whole = median(run.seconds for run in runs)
-        records.append({
-            "dataset": bench.dataset, "backbone": bench.backbone, "learner": name,
-            "ms_per_step": 1000 * step, "seconds_per_test": test, "seconds_per_run": whole,
-            "memory_samples": samples, "memory_bytes": size,
-        })  # fmt: skip
-        rows.append([Text(format_name(name)), Text(f"{1000 * step:.1f}"), Text(f"{test:.2f}"),
-                     Text(f"{whole:.0f}"), Text(f"{samples:,}" if samples else "–"),
-                     Text(f"{size / 1e6:.2f}" if size else "–")])  # fmt: skip
+        records.append(
+            {
+                "dataset": bench.dataset,
+                "backbone": bench.backbone,
+                "learner": name,
+                "ms_per_step": 1000 * step,
+                "seconds_per_test": test,
+                "seconds_per_run": whole,
+                "memory_samples": samples,
+                "memory_bytes": size,
+            }
+        )
+        rows.append(
+            [
+                Text(format_name(name)),
+                Text(f"{1000 * step:.1f}"),
+                Text(f"{test:.2f}"),
+                Text(f"{whole:.0f}"),
+                Text(f"{samples:,}" if samples else "–"),
+                Text(f"{size / 1e6:.2f}" if size else "–"),
+            ]
+        )
     head = ["learner", "ms a step", "s a test", "s a run", "memory, samples", "memory, MB"]
     note = (
         "Medians over runs, one thread each, several runs at once and at different times: "

@@ -25,7 +25,7 @@ def check_figure_path(path: Path) -> None:
 def plot(path: Path, results: Mapping[str, Result], title: str = "") -> None:
     """Accuracy over the stream, one line per run; Offline dashed where it is known."""
     check_figure_path(path)
-    figure = Figure(figsize=(7, 4.2), dpi=150, layout="constrained")
+    figure = Figure(figsize=(7, 4.8), dpi=150, layout="constrained")
     axes = figure.add_subplot()
     for name, result in results.items():
         after = [event.after for event in result.events]
@@ -42,6 +42,7 @@ def plot(path: Path, results: Mapping[str, Result], title: str = "") -> None:
     axes.set_title(title)
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    # below the curves, which may run anywhere
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)

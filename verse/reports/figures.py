@@ -60,11 +60,19 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> ReportFigure:
                 axis.plot(x, mean, color=style.OTHER, zorder=1, linewidth=0.8)
                 continue
             colour, marker = look[name]
-            axis.plot(x, mean, color=colour, marker=marker, markersize=4, zorder=3,
-                      linewidth=2.2 if name in verses else 1.3)  # fmt: skip
+            axis.plot(
+                x,
+                mean,
+                color=colour,
+                marker=marker,
+                markersize=4,
+                zorder=3,
+                linewidth=2.2 if name in verses else 1.3,
+            )
             if name == "verse" and len(cells[name][order]) > 1:
-                axis.fill_between(x, mean - spread, mean + spread, color=colour,
-                                  alpha=0.15, linewidth=0)  # fmt: skip
+                axis.fill_between(
+                    x, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0
+                )
         bounds = {r.run.seed: r for by in cells.values() for r in by.get(order, []) if r.offline}
         if bounds:
             runs = list(bounds.values())
@@ -78,8 +86,18 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> ReportFigure:
         else:
             axis.xaxis.set_major_formatter("{x:.0%}")
     axes[0].set_ylim(0, 1.02)
-    handles = [Line2D([], [], color=look[name].colour, marker=look[name].marker, markersize=5,
-                      linewidth=2, label=name) for name in look]  # fmt: skip
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=look[name].colour,
+            marker=look[name].marker,
+            markersize=5,
+            linewidth=2,
+            label=name,
+        )
+        for name in look
+    ]
     handles += [Line2D([], [], color=style.BOUND, linestyle="--", label="Offline")]
     if len(cells) > len(look):
         handles += [Line2D([], [], color=style.OTHER, linewidth=1, label="others")]
@@ -91,8 +109,11 @@ def curves(found: Sorted, bench: Bench, folder: Path) -> ReportFigure:
     )
     if "verse-no-virtual" in found.main(bench):
         note += " VERSE without the virtual step is not drawn: it would cover VERSE."
-    return ReportFigure(style.save(figure, folder, f"alpha-{bench.slug}"),
-                   f"Accuracy over the stream: {bench.title}", note)  # fmt: skip
+    return ReportFigure(
+        style.save(figure, folder, f"alpha-{bench.slug}"),
+        f"Accuracy over the stream: {bench.title}",
+        note,
+    )
 
 
 def _mean_curve(curves: Sequence[Sequence[float]]) -> tuple[statistics.Floats, statistics.Floats]:
@@ -124,8 +145,9 @@ def bars(found: Sorted, bench: Bench, folder: Path) -> ReportFigure:
         "numbers of seeds: the tables compare on common ones. "
         f"{MARK}: fine-tunes before it answers (hatched)."
     )
-    return ReportFigure(style.save(figure, folder, f"mu-{bench.slug}"),
-                   f"Mean accuracy μ_all: {bench.title}", note)  # fmt: skip
+    return ReportFigure(
+        style.save(figure, folder, f"mu-{bench.slug}"), f"Mean accuracy μ_all: {bench.title}", note
+    )
 
 
 def _bars(axis: Axes, names: Sequence[str], there: dict[str, Estimate]) -> None:
@@ -148,8 +170,11 @@ def _bars(axis: Axes, names: Sequence[str], there: dict[str, Estimate]) -> None:
 def intervals(found: Sorted, bench: Bench, folder: Path) -> ReportFigure | None:
     """Ω_all of every learner with its interval, one panel per ordering."""
     cells = found.main(bench)
-    orders = [o for o in orders_of(cells)
-              if any(statistics.omega(by[o]) for by in cells.values() if o in by)]  # fmt: skip
+    orders = [
+        o
+        for o in orders_of(cells)
+        if any(statistics.omega(by[o]) for by in cells.values() if o in by)
+    ]
     if not orders:
         return None
     names = list(reversed(competitors(found, bench)))
@@ -173,8 +198,11 @@ def intervals(found: Sorted, bench: Bench, folder: Path) -> ReportFigure | None:
         "Mean and 95 % interval over seeds and test videos; the dashed line is Offline. Ordered by "
         f"mean accuracy over all orderings. {MARK}: fine-tunes before it answers (hollow)."
     )
-    return ReportFigure(style.save(figure, folder, f"omega-{bench.slug}"),
-                   f"Ω_all with intervals: {bench.title}", note)  # fmt: skip
+    return ReportFigure(
+        style.save(figure, folder, f"omega-{bench.slug}"),
+        f"Ω_all with intervals: {bench.title}",
+        note,
+    )
 
 
 def dots(axis: Axes, rows: dict[float, Estimate], colour: str, hollow: bool) -> None:
@@ -182,5 +210,13 @@ def dots(axis: Axes, rows: dict[float, Estimate], colour: str, hollow: bool) -> 
     means = np.array([e.mean for e in rows.values()])
     ends = np.array([[e.low, e.high] for e in rows.values()])
     reach = np.abs(ends - means[:, None]).T  # [2, rows]
-    axis.errorbar(means, list(rows), xerr=reach, fmt="o", color=colour, markersize=5,
-                  elinewidth=1.6, mfc="white" if hollow else colour)  # fmt: skip
+    axis.errorbar(
+        means,
+        list(rows),
+        xerr=reach,
+        fmt="o",
+        color=colour,
+        markersize=5,
+        elinewidth=1.6,
+        mfc="white" if hollow else colour,
+    )

@@ -29,23 +29,41 @@ def table(found: Sorted, bench: Bench) -> Table | None:
         if not bounds:
             continue
         sound = sum(bound.sound for bound in bounds)
-        closed = {name: _mean([b.closed[name] for b in bounds if name in b.closed])
-                  for name in bounds[0].closed}  # fmt: skip
+        closed = {
+            name: _mean([b.closed[name] for b in bounds if name in b.closed])
+            for name in bounds[0].closed
+        }
         best = max(closed, key=closed.__getitem__, default="")
-        sgd, used = (_mean([value(b) for b in bounds])
-                     for value in (attrgetter("accuracy"), attrgetter("reference")))  # fmt: skip
+        sgd, used = (
+            _mean([value(b) for b in bounds])
+            for value in (attrgetter("accuracy"), attrgetter("reference"))
+        )
         names = sorted({run.reference for run in runs.values()})
         passed = "passed" if sound == len(bounds) else "failed: Ω is too high there"
-        cells_ = [order, f"{sgd:.3f}", f"{best} {closed[best]:.3f}" if best else "–",
-                  f"{', '.join(names)} {used:.3f}", f"{passed} ({sound} of {len(bounds)} events)",
-                  str(len(runs))]  # fmt: skip
+        cells_ = [
+            order,
+            f"{sgd:.3f}",
+            f"{best} {closed[best]:.3f}" if best else "–",
+            f"{', '.join(names)} {used:.3f}",
+            f"{passed} ({sound} of {len(bounds)} events)",
+            str(len(runs)),
+        ]
         rows.append([Text(cell) for cell in cells_])
-        records.append({
-            "dataset": bench.dataset, "backbone": bench.backbone, "order": order, "offline": sgd,
-            **closed, "reference": ", ".join(names), "reference_accuracy": used,
-            "events": len(bounds), "passed": sound, "seeds": len(runs),
-            "flat": sum(bound.flat for bound in bounds),
-        })  # fmt: skip
+        records.append(
+            {
+                "dataset": bench.dataset,
+                "backbone": bench.backbone,
+                "order": order,
+                "offline": sgd,
+                **closed,
+                "reference": ", ".join(names),
+                "reference_accuracy": used,
+                "events": len(bounds),
+                "passed": sound,
+                "seeds": len(runs),
+                "flat": sum(bound.flat for bound in bounds),
+            }
+        )
     head = ["ordering", "Offline by SGD", "best closed form", "reference", "gate", "seeds"]
     title = f"What Ω divides by on {bench.title}"
     return Table(f"offline-{bench.slug}", title, head, rows, NOTE, records) if rows else None

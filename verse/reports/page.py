@@ -60,8 +60,12 @@ def write_page(title: str, sections: list[Section], facts: dict[str, Any], out: 
             for ending, text in (("csv", table.csv()), ("tex", table.latex())):
                 files.append(f"tables/{table.name}.{ending}")
                 _write(out / files[-1], text)
-        files += [f"figures/{part.name}.{ending}" for part in section.parts
-                  if isinstance(part, ReportFigure) for ending in ("png", "svg")]  # fmt: skip
+        files += [
+            f"figures/{part.name}.{ending}"
+            for part in section.parts
+            if isinstance(part, ReportFigure)
+            for ending in ("png", "svg")
+        ]
     for name in set(_earlier(out / "report.json")) - set(files):
         (out / name).unlink(missing_ok=True)
     _write(out / "index.md", markdown(title, sections, facts))
@@ -108,7 +112,7 @@ def _html(title: str, sections: list[Section], facts: dict[str, Any], folder: Pa
 def markdown(title: str, sections: list[Section], facts: dict[str, Any]) -> str:
     """The whole report as one Markdown page."""
     parts = [
-        f"# {title}\n\n{plural(facts['runs'], 'finished run')}, made into tables by "
+        f"# {title}\n\n{_plural(facts['runs'], 'finished run')}, made into tables by "
         "`verse report`. CSV and LaTeX forms are in the folder `tables` beside this page, figures "
         "as SVG in `figures`, and `index.html` holds everything in one file.\n"
     ]
@@ -125,10 +129,10 @@ def markdown(title: str, sections: list[Section], facts: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def plural(count: int, noun: str) -> str:
+def _plural(count: int, noun: str) -> str:
     """A number of things.
 
-    >>> plural(1, "run"), plural(2, "run")
+    >>> _plural(1, "run"), _plural(2, "run")
     ('1 run', '2 runs')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
@@ -140,8 +144,7 @@ def _format_table(table: Table) -> str:
 
 
 def _format_picture(picture: ReportFigure) -> str:
-    return (f"![{picture.title}](figures/{picture.name}.png)\n\n"
-            f"*{picture.title}. {picture.note}*\n")  # fmt: skip
+    return f"![{picture.title}](figures/{picture.name}.png)\n\n*{picture.title}. {picture.note}*\n"
 
 
 def _write(path: Path, text: str) -> None:

@@ -23,26 +23,29 @@ def read_results(folder: Path) -> Sorted:
 
 
 def results(folder: Path) -> list[Result]:
-    """The runs of a folder, and those in ``tuning`` inside, which must be on validation videos."""
-    found = Store(folder).results()
-    trials = Store(folder / "tuning")
-    for result in trials.results() if trials.folder.is_dir() else ():
+    """The runs of a folder, and those in ``tuning`` inside."""
+    return Store(folder).results() + trials(folder / "tuning")
+
+
+def trials(folder: Path) -> list[Result]:
+    """The runs of a tuning, which must be on validation videos; none where there is no folder."""
+    found = Store(folder).results() if folder.is_dir() else []
+    for result in found:
         if result.run.validation is None:
             raise BadState(
-                f"{trials.folder} holds {result.run.name}, which is tested on test videos: "
+                f"{folder} holds {result.run.name}, which is tested on test videos: "
                 "move it away, settings are chosen on validation videos only"
             )
-        found.append(result)
     return found
 
 
 def facts(found: Sorted, listed: list[Record]) -> dict[str, Any]:
-    """What ``verse report --json`` prints: ``omega_all`` is the list of cells with a reference."""
+    """What ``verse report --json`` prints: ``omega_all`` is the list of all cells; where nobody
+    made a reference, Ω (``mean``, ``low``, ``high``) is null."""
     tested = [len(runs) for key, runs in found.cells.items() if not key.bench.validation]
     tried = [len(runs) for key, runs in found.cells.items() if key.bench.validation]
     return {
-        "omega_all": [record for record in listed if record["mean"] is not None],
-        "without_offline": [record for record in listed if record["mean"] is None],
+        "omega_all": listed,
         "runs": sum(tested),
         "validation_runs": sum(tried),
         "left_out": found.left_out,

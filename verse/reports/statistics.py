@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from verse.experiments.result import Result
+from verse.experiments.result import Bound, Result
 from verse.types import MissingExtra
 
 try:
@@ -26,6 +26,7 @@ except ModuleNotFoundError as error:
     raise MissingExtra("scipy", "report") from error
 
 Floats = npt.NDArray[np.float64]
+T = TypeVar("T")
 DRAWS = 2000
 LEVEL = 0.95
 ENOUGH = 3
@@ -71,13 +72,15 @@ def metric(*groups: Sequence[Result]) -> str:
 
 
 def omega(results: Sequence[Result]) -> Estimate | None:
-    """Ω_all, or None where a run has no Offline."""
-    return _estimate(results, "omega") if metric(results) == "omega" else None
+    """Ω_all over the runs that have a reference; None without any."""
+    bounded = [r for r in results if r.offline]
+    return _estimate(bounded, "omega") if bounded else None
 
 
 def paper_omega(results: Sequence[Result]) -> Estimate | None:
-    """Ω against Offline trained by SGD, as the paper has it; None where a run has none."""
-    return _estimate(results, "paper") if metric(results) == "omega" else None
+    """Ω against Offline trained by SGD, as the paper has it; over the runs that have one."""
+    bounded = [r for r in results if r.offline]
+    return _estimate(bounded, "paper") if bounded else None
 
 
 def mu(results: Sequence[Result]) -> Estimate:
@@ -86,8 +89,16 @@ def mu(results: Sequence[Result]) -> Estimate:
     return e._replace(low=max(0.0, e.low), high=min(1.0, e.high))
 
 
+def final(results: Sequence[Result]) -> Estimate:
+    """Accuracy at the last test event; within 0 … 1, as μ_all."""
+    e = _estimate(results, "final")
+    return e._replace(low=max(0.0, e.low), high=min(1.0, e.high))
+
+
 def score(result: Result, measure: str) -> float:
-    """Ω_all ("omega"), the paper's Ω ("paper") or μ_all ("mu") of one run."""
+    """Ω_all ("omega"), the paper's Ω ("paper"), accuracy at the end ("final") or μ_all ("mu")."""
+    if measure == "final":
+        return result.alpha[-1]
     value = {"omega": result.omega_all, "paper": result.omega_paper}.get(measure, result.mu_all)
     assert value is not None  # ``metric`` has chosen the measure
     return value
@@ -151,6 +162,28 @@ def holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
+def adjust(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Holm's correction of several estimates: of p, and of the interval, which is widened so that
+    it still excludes zero where, and only where, p is below 0.05.
+
+    >>> one = Estimate(2.0, 0.5, 3.5, 5, p_of(2.0, 0.5, 3.5, 5))
+    >>> adjust([one]) == [one], round(one.p, 3)
+    (True, 0.021)
+    >>> [(round(e.p, 3), e.low > 0) for e in adjust([one] * 3)][0]
+    (0.062, False)
+    """
+    corrected = holm([e.p for e in estimates])
+    return [_widen(e, p) for e, p in zip(estimates, corrected, strict=True)]
+
+
+def _widen(e: Estimate, p: float) -> Estimate:
+    if e.n < 2 or not 0 < e.p < p:
+        return e._replace(p=p)
+    usual, wider = (stats.t.ppf(1 - (1 - LEVEL) / 2 / times, e.n - 1) for times in (1, p / e.p))
+    low, high = (e.mean + (end - e.mean) * float(wider / usual) for end in (e.low, e.high))
+    return e._replace(low=low, high=high, p=p)
+
+
 def _estimate(results: Sequence[Result], measure: str) -> Estimate:
     drawn = np.stack([_resample(r, measure) for r in results], 1)
     return _interval(drawn, float(np.mean([score(r, measure) for r in results])))
@@ -183,17 +216,17 @@ def p_of(mean: float, low: float, high: float, n: int) -> float:
     return float(2 * stats.t.sf(abs(mean) / scale, n - 1))
 
 
-class _Same:
-    """A run as a key: results are compared by identity, for comparing their counts is slow."""
+class _Same(Generic[T]):
+    """A run, or its bounds, as a key: by identity, for comparing their counts is slow."""
 
-    def __init__(self, result: Result) -> None:
-        self.result = result  # kept alive, so that no other one gets its identity
+    def __init__(self, value: T) -> None:
+        self.value = value  # kept alive, so that no other one gets its identity
 
     def __hash__(self) -> int:
-        return id(self.result)
+        return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.result is other.result
+        return isinstance(other, _Same) and self.value is other.value
 
 
 def _resample(result: Result, measure: str) -> Floats:
@@ -202,32 +235,44 @@ def _resample(result: Result, measure: str) -> Floats:
 
 
 @lru_cache(maxsize=8192)
-def _curve(key: _Same) -> dict[str, npt.NDArray[np.float32]]:
-    """Measure → its figure [draws]; without Offline only μ_all is there."""
-    alpha = _accuracies([event.by_video for event in key.result.events])
-    found = {"mu": alpha.mean(1).astype(np.float32)}
-    bounds = key.result.offline
-    for measure, counts in (("omega", [b.best_by_video or b.by_video for b in bounds]),
-                            ("paper", [b.by_video for b in bounds])):  # fmt: skip
-        accuracies = _accuracies(counts)
+def _curve(key: _Same[Result]) -> dict[str, npt.NDArray[np.float32]]:
+    """Measure → its figure [draws]; without Offline there is no Ω."""
+    alpha = _accuracies([event.by_video for event in key.value.events])
+    found = {"mu": alpha.mean(1).astype(np.float32), "final": alpha[:, -1].astype(np.float32)}
+    for measure, accuracies in _references(_Same(key.value.offline)).items():
         if accuracies.shape == alpha.shape:
             omegas = (alpha / np.maximum(accuracies, 1e-9)).mean(1)
             found[measure] = omegas.astype(np.float32)
     return found
 
 
+@lru_cache(maxsize=256)
+def _references(key: _Same[Sequence[Bound]]) -> dict[str, Floats]:
+    """Measure → the α of Offline [draws, events] that it divides by; many runs share one."""
+    return {
+        "omega": _accuracies([b.best_by_video or b.by_video for b in key.value]),
+        "paper": _accuracies([b.by_video for b in key.value]),
+    }
+
+
 def _accuracies(events: Sequence[Sequence[Sequence[int]]]) -> Floats:
     """α [draws, events] under random weights of the test videos; rows: video, right, frames."""
-    place = {v: i for i, v in enumerate(sorted({row[0] for event in events for row in event}))}
-    counts = np.zeros((2, len(events), len(place)))
-    for t, event in enumerate(events):
-        for video, hits, frames in event:
-            counts[:, t, place[video]] = hits, frames
-    if not place:
+    rows = [np.array(event, dtype=np.int64).reshape(-1, 3) for event in events]
+    videos = np.unique(np.concatenate([row[:, 0] for row in rows])) if rows else np.empty(0)
+    if not len(videos):
         return np.empty((DRAWS, 0))
-    weights = np.stack([_weights(video) for video in place], 1)
+    counts = np.zeros((2, len(events), len(videos)))
+    for t, row in enumerate(rows):
+        counts[:, t, np.searchsorted(videos, row[:, 0])] = row[:, 1:].T
+    weights = _weights_of(tuple(videos.tolist()))
     right, total = (weights @ part.T for part in counts)
     return np.asarray(right / np.maximum(total, 1e-12))
+
+
+@lru_cache(maxsize=64)
+def _weights_of(videos: tuple[int, ...]) -> Floats:
+    """Of several test videos [draws, videos]."""
+    return np.stack([_weights(video) for video in videos], 1)
 
 
 @lru_cache(maxsize=8192)

@@ -46,18 +46,36 @@ class Look(NamedTuple):
 # Mostly the colours of Okabe and Ito, which people with colour blindness can tell apart (all pairs
 # differ by at least 16 in CIELAB with any of its kinds): VERSE and its variants are warm.
 _VERSE = (Look("#d55e00", "o"), Look("#e69f00", "s"), Look("#cc79a7", "D"), Look("#882255", "P"))
-_RIVALS = (Look("#0072b2", "^"), Look("#009e73", "v"), Look("#56b4e9", "<"), Look("#332288", ">"),
-           Look("#7a5c2e", "X"), Look("#000000", "d"))  # fmt: skip
+_RIVALS = (
+    Look("#0072b2", "^"),
+    Look("#009e73", "v"),
+    Look("#56b4e9", "<"),
+    Look("#332288", ">"),
+    Look("#7a5c2e", "X"),
+    Look("#000000", "d"),
+)
 # Those that are often among the best keep their look from one data set to the next.
-_OWN = {"slda": 0, "slda-quarters": 1, "ncm": 2, "exstream": 3, "tinyer": 4, "cls-er": 5,
-        "tinyer-2step": 5, "icarl": 4}  # fmt: skip
+_OWN = {
+    "slda": 0,
+    "slda-quarters": 1,
+    "ncm": 2,
+    "exstream": 3,
+    "tinyer": 4,
+    "cls-er": 5,
+    "tinyer-2step": 5,
+    "icarl": 4,
+}
 DPI = 140
 OTHER = "#c9cdd1"
 BOUND = "#3b3f44"
 PLAIN = "#7fa6c9"
 VARIANT = "#e69f00"
-ORDERS = {"iid": Look("#0072b2", "o"), "class-iid": Look("#009e73", "s"),
-          "instance": Look("#e69f00", "^"), "class-instance": Look("#d55e00", "D")}  # fmt: skip
+ORDERS = {
+    "iid": Look("#0072b2", "o"),
+    "class-iid": Look("#009e73", "s"),
+    "instance": Look("#e69f00", "^"),
+    "class-instance": Look("#d55e00", "D"),
+}
 LEVELS = ("#0072b2", "#56b4e9", "#e69f00", "#d55e00")
 VERDICTS = {"first": "#0072b2", "tied": "#8a9299", "undecided": "#c9cdd1", "loss": "#d55e00"}
 

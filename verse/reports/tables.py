@@ -10,13 +10,38 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 _TEX = {
-    "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "Ω": r"$\Omega$",
-    "μ": r"$\mu$", "α": r"$\alpha$", "λ": r"$\lambda$", "γ": r"$\gamma$", "≈": r"$\approx$",
-    "≫": r"$\gg$", "≤": r"$\leq$", "ζ": r"$\zeta$", "θ": r"$\theta$", "Φ": r"$\Phi$",
-    "−": "$-$", "–": "--", "✓": r"\checkmark", "✗": r"$\times$", "ᶠ": r"$^{f}$", "…": r"\ldots",
-    "β": r"$\beta$", "≥": r"$\geq$", "→": r"$\to$", "·": r"$\cdot$", "<": "$<$", ">": "$>$",
-    "{": r"\{", "}": r"\}", "†": r"$^{\dagger}$",
-}  # fmt: skip
+    "&": r"\&",
+    "%": r"\%",
+    "_": r"\_",
+    "#": r"\#",
+    "±": r"$\pm$",
+    "Ω": r"$\Omega$",
+    "μ": r"$\mu$",
+    "α": r"$\alpha$",
+    "λ": r"$\lambda$",
+    "γ": r"$\gamma$",
+    "≈": r"$\approx$",
+    "≫": r"$\gg$",
+    "≤": r"$\leq$",
+    "ζ": r"$\zeta$",
+    "θ": r"$\theta$",
+    "Φ": r"$\Phi$",
+    "−": "$-$",
+    "–": "--",
+    "✓": r"\checkmark",
+    "✗": r"$\times$",
+    "ᶠ": r"$^{f}$",
+    "…": r"\ldots",
+    "β": r"$\beta$",
+    "≥": r"$\geq$",
+    "→": r"$\to$",
+    "·": r"$\cdot$",
+    "<": "$<$",
+    ">": "$>$",
+    "{": r"\{",
+    "}": r"\}",
+    "†": r"$^{\dagger}$",
+}
 
 WIDE = 7  # columns that fit on a page of LaTeX
 _NAME = re.compile(r"^[a-z][\w.-]*(?<!ᶠ)")

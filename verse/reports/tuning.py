@@ -51,8 +51,17 @@ def choose_settings(runs: Sequence[Run], results: Mapping[str, Result]) -> list[
         }
         if means:
             best = max(means, key=means.__getitem__)
-            choices.append(Choice(dataset, learner, json.loads(best), means[best], len(means),
-                                  len(by[best]), min(means.values())))  # fmt: skip
+            choices.append(
+                Choice(
+                    dataset,
+                    learner,
+                    json.loads(best),
+                    means[best],
+                    len(means),
+                    len(by[best]),
+                    min(means.values()),
+                )
+            )
     return choices
 
 
@@ -101,8 +110,11 @@ def table(found: Sorted, bench: Bench) -> Table:
     Of equally good ones that which was taken to the test videos.
     """
     groups: dict[str, list[tuple[float, bool, str, int]]] = {}
-    taken = {(key.learner, key.settings) for key in found.cells
-             if (key.bench.dataset, key.bench.validation) == (bench.dataset, None)}  # fmt: skip
+    taken = {
+        (key.learner, key.settings)
+        for key in found.cells
+        if (key.bench.dataset, key.bench.validation) == (bench.dataset, None)
+    }
     for key, runs in sorted(found.cells.items(), key=_least):
         if key.bench == bench:
             mean = sum(run.mu_all for run in runs) / len(runs)
@@ -110,18 +122,28 @@ def table(found: Sorted, bench: Bench) -> Table:
             other = "" if runs[0].run.batchnorm == "frozen" else " batchnorm = train"
             label = f"{key.order}: {explicit or 'defaults'}{other}"
             groups.setdefault(key.learner, []).append(
-                (mean, (key.learner, key.settings) in taken, label, len(runs)))  # fmt: skip
+                (mean, (key.learner, key.settings) in taken, label, len(runs))
+            )
     rows, records = [], []
     for learner, trials in sorted(groups.items()):
         best = max(trials, key=lambda trial: trial[:2])
         equal = sum(trial[0] == best[0] for trial in trials) - 1
         as_good = f" (as good: {equal} other{'s' if equal > 1 else ''})" if equal else ""
         worst = min(trials, key=lambda trial: trial[0])
-        rows.append([Text(learner), Text(str(len(trials))), Text(best[2] + as_good),
-                     Text(f"{best[0]:.4f}"), Text(f"{worst[0]:.4f}"),
-                     Text(str(best[3]))])  # fmt: skip
-        records += [{"dataset": bench.dataset, "learner": learner, "trial": label, "mu_all": mean,
-                     "n": n} for mean, _, label, n in trials]  # fmt: skip
+        rows.append(
+            [
+                Text(learner),
+                Text(str(len(trials))),
+                Text(best[2] + as_good),
+                Text(f"{best[0]:.4f}"),
+                Text(f"{worst[0]:.4f}"),
+                Text(str(best[3])),
+            ]
+        )
+        records += [
+            {"dataset": bench.dataset, "learner": learner, "trial": label, "mu_all": mean, "n": n}
+            for mean, _, label, n in trials
+        ]
     head = ["learner", "trials", "best trial", "its μ_all", "worst μ_all", "seeds"]
     note = (
         f"Validation videos ({bench.validation} of the training videos); none of these runs has "

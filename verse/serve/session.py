@@ -52,11 +52,11 @@ class Session:
         self._listeners: list[Listener] = []
         _warm(classifier)
         published = PublishedState(classifier)
-        self._writer = Writer(classifier, published, limit=limit, tell=self._tell)
+        self.writer = Writer(classifier, published, limit=limit, tell=self._tell)
         self._predictor = Predictor(classifier, published, limit=limit)
 
     def start(self) -> None:
-        self._writer.worker.start()
+        self.writer.worker.start()
         self._predictor.worker.start()
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class Session:
             return
         self.closing = True
         self._predictor.worker.stop()
-        self._writer.close()
+        self.writer.close()
 
     def listen(self, listener: Listener) -> None:
         """``listener(type, data)`` hears of every change, in the writer's thread."""
@@ -75,28 +75,28 @@ class Session:
 
     @property
     def ready(self) -> bool:
-        return not self.closing and self._writer.worker.alive and self._predictor.worker.alive
+        return not self.closing and self.writer.worker.alive and self._predictor.worker.alive
 
     @property
     def waiting(self) -> int:
         """Lessons in the queue."""
-        return self._writer.worker.waiting
+        return self.writer.worker.waiting
 
     @property
     def view(self) -> View:
         """What is known of the classifier, as of the latest published state."""
-        return self._writer.view
+        return self.writer.view
 
     @property
     def learning(self) -> EventRate:
-        return self._writer.rate
+        return self.writer.rate
 
     @property
     def predicting(self) -> EventRate:
         return self._predictor.rate
 
     def thumbnail(self, seq: int) -> bytes | None:
-        found = self._writer.thumbnails.get(seq)
+        found = self.writer.thumbnails.get(seq)
         return None if found is None else found[1]
 
     # ---- what anybody may ask, from any thread ----------------------------------------------
@@ -179,7 +179,7 @@ class Session:
         if self.closing:
             raise Closing
         rate = self.learning.per_second()
-        self._writer.worker.put(
+        self.writer.worker.put(
             job, seconds=max(1, min(60, round(self.limit / rate)) if rate else 1)
         )
 

@@ -21,12 +21,25 @@ JSON_NAMES: dict[type, str] = {
     list: "array",
     type(None): "null",
 }
+LARGEST = 2**63  # torch and NumPy count no further
+
+
+def _is_finite(value: Any) -> bool:
+    """Neither NaN nor infinite, nor a whole number that nothing here can compute with."""
+    if isinstance(value, numbers.Integral):
+        return -LARGEST < int(value) < LARGEST
+    return math.isfinite(value)
+
+
 _IS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
-    "integer": ("a whole number", lambda value: isinstance(value, numbers.Integral)),
+    "integer": (
+        "a whole number",
+        lambda value: isinstance(value, numbers.Integral) and _is_finite(value),
+    ),
     "number": (
         "a finite number",
-        lambda value: isinstance(value, numbers.Real) and math.isfinite(value),
+        lambda value: isinstance(value, numbers.Real) and _is_finite(value),
     ),
     "string": ("text", lambda value: isinstance(value, str)),
     "array": ("a list", lambda value: isinstance(value, list | tuple)),
@@ -120,7 +133,7 @@ def keeps(allowed: Property, value: object) -> bool:
         return True
     if isinstance(value, numbers.Real):
         bounds = ((test, allowed[key]) for key, (test, _, _) in _BOUNDS.items() if key in allowed)
-        if not math.isfinite(value) or not all(test(value, bound) for test, bound in bounds):
+        if not _is_finite(value) or not all(test(value, bound) for test, bound in bounds):
             return False
     if isinstance(value, str) and not re.search(allowed.get("pattern", ""), value):
         return False

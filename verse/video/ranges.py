@@ -19,6 +19,13 @@ from verse.types import BadData, Label
 class Range:
     """From ``start`` until before ``end`` (seconds) the video shows ``label``.
 
+    Parameters
+    ----------
+    start, end
+        Seconds; the end is not included.
+    label
+        What is shown.
+
     >>> Range(0, 2.5, "mug").label
     'mug'
     """
@@ -82,8 +89,9 @@ def _csv_rows(path: Path, text: str) -> list[tuple[str, dict[str, Any]]]:
     reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
     missing = {"start", "end", "label"} - set(reader.fieldnames or ())
     if missing:
-        raise BadData(f"{path} lacks the column {sorted(missing)[0]}: the first line is "
-                      "start,end,label")  # fmt: skip
+        raise BadData(
+            f"{path} lacks the column {sorted(missing)[0]}: the first line is start,end,label"
+        )
     return [(f"line {reader.line_num}", row) for row in reader]
 
 

@@ -29,6 +29,13 @@ CAMERAS = {
 class Shot:
     """One frame: seconds since the first one, and its RGB pixels.
 
+    Parameters
+    ----------
+    time
+        Seconds since the first frame.
+    image
+        RGB pixels [height, width, 3].
+
     >>> Shot(0.5, np.zeros((4, 4, 3), np.uint8)).time
     0.5
     """

@@ -14,6 +14,17 @@ from verse.types import Label, Prediction
 class Span:
     """A stretch of the time line with one answer; ``confidence`` is the mean of its frames.
 
+    Parameters
+    ----------
+    start, end
+        Seconds.
+    label
+        The answer; None: unknown.
+    confidence
+        Mean over its frames.
+    frames
+        How many.
+
     >>> Span(0.0, 2.5, "mug", 0.9, frames=5).label
     'mug'
     """

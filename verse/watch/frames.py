@@ -24,6 +24,13 @@ PATIENCE = 10.0  # seconds without a frame until a camera counts as gone
 class Frame:
     """One frame: seconds since the start, and an image; ``image`` is None while the camera is gone.
 
+    Parameters
+    ----------
+    seconds
+        Since the start.
+    image
+        In any form; None while the camera is gone.
+
     >>> Frame(0.5, None).image is None
     True
     """

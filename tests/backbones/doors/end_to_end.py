@@ -67,8 +67,11 @@ def check(backbone: str, folder: Path, root: Path, weights: str | None = None) -
         classifier.learn_one(image, label)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", GO_ON, str(folder / "half.safetensors")],
-        cwd=root, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert told == {

@@ -26,10 +26,23 @@ if importlib.util.find_spec("transformers") is None:
     pytest.skip("no transformers here: test_real_libraries.py runs this", allow_module_level=True)
 t = import_library("transformers")
 
-SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
-         "intermediate_size": 64, "image_size": 32, "patch_size": 8}  # fmt: skip
-TEXT = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 99,
-        "intermediate_size": 64, "bos_token_id": 0, "eos_token_id": 1}  # fmt: skip
+SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "image_size": 32,
+    "patch_size": 8,
+}
+TEXT = {
+    "hidden_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "vocab_size": 99,
+    "intermediate_size": 64,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+}
 SIDES = {"height": 32, "width": 32}
 STAGES = {"hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 1, 1]}
 
@@ -48,8 +61,13 @@ def models() -> dict[str, tuple[Any, Any]]:
     }
 
 
-SHAPES = {"dinov2": (32, 4, 4), "vit": (32, 4, 4), "clip": (32, 4, 4), "siglip": (32, 4, 4),
-          "convnext": (32, 2, 2)}  # fmt: skip
+SHAPES = {
+    "dinov2": (32, 4, 4),
+    "vit": (32, 4, 4),
+    "clip": (32, 4, 4),
+    "siglip": (32, 4, 4),
+    "convnext": (32, 2, 2),
+}
 PHOTO = Image.fromarray(
     np.random.default_rng(0).integers(0, 256, (2, 3, 3), dtype=np.uint8)
 ).resize((120, 90), Image.Resampling.BICUBIC)
@@ -184,10 +202,16 @@ def spoil(folder: Path, how: str) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
-REFUSED = {"pickle": "pytorch_model.bin is a pickle", "zip": "cannot load it",
-           "remote code": "code of its own", "remote pixels": "code of its own",
-           "unknown": "cannot load it", "incomplete": "not complete", "bomb": "bytes",
-           "no json": "no settings"}  # fmt: skip
+REFUSED = {
+    "pickle": "pytorch_model.bin is a pickle",
+    "zip": "cannot load it",
+    "remote code": "code of its own",
+    "remote pixels": "code of its own",
+    "unknown": "cannot load it",
+    "incomplete": "not complete",
+    "bomb": "bytes",
+    "no json": "no settings",
+}
 
 
 @pytest.mark.parametrize("how", REFUSED)

@@ -31,9 +31,11 @@ HERE = "tests/backbones/doors"
 def test_with_the_real_library(tests: list[str], root: Path) -> None:
     python = find_python("vision", WANTED, root)
     done = subprocess.run(
-        [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
-         *tests],
+        [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests],
         env={**os.environ, "PYTHONPATH": str(root), "HF_HUB_OFFLINE": "1"},
-        cwd=root, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -8,8 +8,14 @@ from typing import Any
 from verse.backbones.doors.libraries import import_library
 from verse.types import BadSetting
 
-FILES = ("config.json", "preprocessor_config.json", "processor_config.json", "model.safetensors",
-         "model.safetensors.index.json", "model-*-of-*.safetensors")  # fmt: skip
+FILES = (
+    "config.json",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "model-*-of-*.safetensors",
+)
 
 
 class Missing(BadSetting):

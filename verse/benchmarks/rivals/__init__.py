@@ -38,9 +38,12 @@ class Rival:
         python = interpreter(name)
         script = Path(__file__).parent / SCRIPTS[name]
         self.child = subprocess.Popen(
-            [str(python), str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
+            [str(python), str(script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
         self._say(json.dumps(settings))
         while (line := self._hear()) != "ready":
             if not line:
@@ -75,23 +78,30 @@ def interpreter(name: str) -> Path:
     done = folder / "installed"
     if not done.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *NEEDS[name]], check=True,
-                       stdout=sys.stderr)  # fmt: skip
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "-q", *NEEDS[name]], check=True, stdout=sys.stderr
+        )
         done.write_text("\n".join(NEEDS[name]))
     return python
 
 
 def measure_avalanche(case: str, *, rounds: int, each: int) -> dict[str, Any]:
     """Avalanche's replay, our replay at the same number of draws, and VERSE, per sample."""
-    F = cases.build(case).F
+    F = cases.build_case(case).F
     Z = cases.features(F, 64)
     # where F is linear the rival has one linear layer of as many inputs
     shape = [F.head.d] if case in (cases.DEFAULT, cases.LIGHT) else [int(n) for n in F.z_shape]
     rival = Rival(
         "avalanche",
-        {"shape": shape, "classes": CLASSES, "capacity": CAPACITY, "C": 16, "most": 400,
-         "threads": torch.get_num_threads()},
-    )  # fmt: skip
+        {
+            "shape": shape,
+            "classes": CLASSES,
+            "capacity": CAPACITY,
+            "C": 16,
+            "most": 400,
+            "threads": torch.get_num_threads(),
+        },
+    )
     ours = {"replay": TinyER(F, Reservoir(CAPACITY)), "verse": VERSE(F, Reservoir(CAPACITY))}
     turn = iter(range(10**9))
 

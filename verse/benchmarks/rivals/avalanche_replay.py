@@ -70,10 +70,14 @@ def main() -> None:
         train_epochs=1,
         evaluator=EvaluationPlugin(),
         plugins=[
-            ReplayPlugin(mem_size=settings["capacity"], batch_size=1,
-                         batch_size_mem=settings["C"], storage_policy=buffer)
+            ReplayPlugin(
+                mem_size=settings["capacity"],
+                batch_size=1,
+                batch_size_mem=settings["C"],
+                storage_policy=buffer,
+            )
         ],
-    )  # fmt: skip
+    )
     print("ready", flush=True)
     at = 0
     for line in sys.stdin:

@@ -15,12 +15,12 @@ from verse.datasets.tabletop.surfaces import (
     Cloud,
     blade,
     curve,
-    join,
     sheet,
     slab,
     solid,
     sweep,
     tube,
+    unite,
 )
 from verse.datasets.tabletop.vessels import bottle, bowl, can, mug, teapot
 
@@ -74,7 +74,7 @@ def banana(v: Variety, h: float) -> Cloud:
     parts = [
         one.move(tilt=1.25, yaw=0.25 * k, to=(0, 0.17 * k, 0)) for k in range(int(v.uniform(1, 3)))
     ]
-    return join(parts).ground()
+    return unite(parts).ground()
 
 
 def book(v: Variety, h: float) -> Cloud:
@@ -87,7 +87,7 @@ def book(v: Variety, h: float) -> Cloud:
     )
     lid = slab((w, d, 0.025), h, (face, solid(cover), solid(cover)), gloss=0.4)
     spine = slab((0.025, d, t), h, (solid(cover), solid(cover), v.pattern(cover, ink, ("bands",))))
-    closed = join([lid, lid.move(to=(0, 0, t - 0.025)), pages, spine.move(to=(-w / 2, 0, 0))])
+    closed = unite([lid, lid.move(to=(0, 0, t - 0.025)), pages, spine.move(to=(-w / 2, 0, 0))])
     if v.uniform(0, 1) < 0.35:  # standing, a little open to the back
         return closed.move(yaw=np.pi / 2).move(tilt=np.pi / 2 - 0.12, scale=1.05).ground()
     return closed
@@ -118,7 +118,7 @@ def donut(v: Variety, h: float) -> Cloud:
         half = 0.03 * np.array([np.cos(c), np.sin(c), 0])
         tint = to_linear_rgb(float(v.rng.random()), 0.8, 1.0)
         parts.append(tube([spot - half, spot + half], 0.011, h, solid(tint), across=(0, 0, 1)))
-    return join(parts).move(scale=1.05)
+    return unite(parts).move(scale=1.05)
 
 
 def hammer(v: Variety, h: float) -> Cloud:
@@ -157,7 +157,9 @@ def hammer(v: Variety, h: float) -> Cloud:
         rest = fork.move(to=(0, 0, 0.045)) + fork.move(to=(0, 0, -0.045))
     else:  # mallet or sledge: the same on both sides
         rest = sweep(face, h, solid(steel), gloss=0.9).move(tilt=np.pi / 2, to=(long, 0, 0))
-    return join([handle, block, rest]).move(to=(-long / 2, 0, 0), scale=(0.95, 1.05, 1.05)).ground()
+    return (
+        unite([handle, block, rest]).move(to=(-long / 2, 0, 0), scale=(0.95, 1.05, 1.05)).ground()
+    )
 
 
 def lamp(v: Variety, h: float) -> Cloud:
@@ -175,7 +177,7 @@ def lamp(v: Variety, h: float) -> Cloud:
     bulb = sweep(
         [(0, 0.02), (0.07, 0.08), (0.07, 0.14), (0.03, 0.25), (0, 0.26)], h, solid((1.6, 1.5, 1.2))
     )
-    hood = join([skin, lining, bulb])
+    hood = unite([skin, lining, bulb])
     if v.uniform(0, 1) < 0.55:  # table lamp
         post = tube(
             [(0, 0, 0.05), (0, 0, 0.9)],
@@ -184,10 +186,10 @@ def lamp(v: Variety, h: float) -> Cloud:
             solid(pole),
             gloss=0.7,
         )
-        return join([foot, post, hood.move(to=(0, 0, 0.75))])
+        return unite([foot, post, hood.move(to=(0, 0, 0.75))])
     bow = curve([(0, 0, 0.05), (-0.22, 0, 0.5), (-0.05, 0, 0.9), (0.25, 0, 0.98), (0.38, 0, 0.85)])
     arm = tube(bow, 0.025, h, solid(pole), gloss=0.7)
-    return join(
+    return unite(
         [
             foot,
             arm,
@@ -237,7 +239,7 @@ def plant(v: Variety, h: float) -> Cloud:
             rib, [0.01, 0.4 * broad, broad, broad, 0.6 * broad, 0.0], h, vein, across=(0, 1, 0)
         )
         parts.append(leaf.move(yaw=a))
-    return join(parts)
+    return unite(parts)
 
 
 CATEGORIES: dict[str, Callable[[Variety, float], Cloud]] = {

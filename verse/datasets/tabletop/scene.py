@@ -9,7 +9,7 @@ import numpy as np
 
 from verse.datasets.tabletop.objects import CATEGORIES, litter
 from verse.datasets.tabletop.paint import Variety, board, room, to_linear_rgb
-from verse.datasets.tabletop.surfaces import GOLDEN, Array, Cloud, join, normalize
+from verse.datasets.tabletop.surfaces import GOLDEN, Array, Cloud, normalize, unite
 
 REACH = 3.2  # the table texture covers [-REACH, REACH]²
 TABLES = ("wood", "cloth", "plain", "tiles", "marble")
@@ -101,12 +101,12 @@ class TabletopVideo:
             )
             there = (far * np.cos(angle), far * np.sin(angle), 0.0)
             parts.append(litter(rng, h).move(yaw=rng.uniform(0, 6), to=there))
-        video = TabletopVideo(place, join(parts), ids)
+        video = TabletopVideo(place, unite(parts), ids)
         if rng.random() > place.crowd:
             return video
         towards = normalize(video.eye(int(rng.integers(2, 14)))[0]) * rng.uniform(0.75, 0.95)
         block = litter(rng, h / 1.5).move(scale=1.5, yaw=rng.uniform(0, 6))
-        return replace(video, cloud=join([*parts, block.move(to=(towards[0], towards[1], 0))]))
+        return replace(video, cloud=unite([*parts, block.move(to=(towards[0], towards[1], 0))]))
 
     def eye(self, k: int) -> tuple[Array, Array]:
         """Camera position and the point it looks at in frame k, both [3]."""

@@ -36,7 +36,7 @@ class Cloud:
     gloss: Array  # [n], 0 dull … 1 polished
 
     def __add__(self, other: Cloud) -> Cloud:
-        return join([self, other])
+        return unite([self, other])
 
     def move(
         self,
@@ -61,7 +61,7 @@ class Cloud:
         return self.move(to=(0.0, 0.0, -float(self.xyz[:, 2].min())))
 
 
-def join(parts: Sequence[Cloud]) -> Cloud:
+def unite(parts: Sequence[Cloud]) -> Cloud:
     return Cloud(
         np.concatenate([p.xyz for p in parts]),
         np.concatenate([p.normal for p in parts]),
@@ -195,7 +195,7 @@ def slab(
     lo, hi = (-x / 2, -y / 2, 0.0), (x / 2, y / 2, z)
     left, back = (-x, 0, 0), (0, -y, 0)
     lid, front, end = paints
-    return join(
+    return unite(
         [
             sheet((lo[0], lo[1], z), X, Y, h, lid, gloss=gloss),
             sheet((lo[0], hi[1], 0), X, back, h, lid, gloss=gloss),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from verse.datasets.tabletop.paint import DARK, METAL, Variety, to_linear_rgb
-from verse.datasets.tabletop.surfaces import Cloud, curve, join, solid, sweep, tube
+from verse.datasets.tabletop.surfaces import Cloud, curve, solid, sweep, tube, unite
 
 
 def bottle(v: Variety, h: float) -> Cloud:
@@ -37,7 +37,7 @@ def bottle(v: Variety, h: float) -> Cloud:
         solid(v.colour()),
         gloss=0.5,
     )
-    return join([body, wrap, cap]).move(scale=0.95)
+    return unite([body, wrap, cap]).move(scale=0.95)
 
 
 def bowl(v: Variety, h: float) -> Cloud:
@@ -80,7 +80,7 @@ def can(v: Variety, h: float) -> Cloud:
     ring = np.linspace(0, 2 * np.pi, 24)
     loop = np.stack([0.07 * np.cos(ring) + 0.06, 0.05 * np.sin(ring), 0 * ring + z - 0.02], 1)
     pull = tube(loop, 0.014, h, solid(METAL * 0.6), across=(0, 0, 1), gloss=0.9)
-    return join([top, side, base, pull])
+    return unite([top, side, base, pull])
 
 
 def mug(v: Variety, h: float) -> Cloud:
@@ -128,7 +128,7 @@ def mug(v: Variety, h: float) -> Cloud:
         v.pattern(v.colour((0.4, 1)), v.colour(), ("plain",)),
         gloss=0.7,
     )
-    return join([shell, hollow, surface, grip]).move(scale=1.1)
+    return unite([shell, hollow, surface, grip]).move(scale=1.1)
 
 
 def teapot(v: Variety, h: float) -> Cloud:
@@ -180,4 +180,4 @@ def teapot(v: Variety, h: float) -> Cloud:
         ]
     )
     grip = tube(ear, v.uniform(0.03, 0.045), h, solid(v.choice((glaze, ink, DARK))), gloss=0.6)
-    return join([body, lid, spout, grip]).move(scale=1.05)
+    return unite([body, lid, spout, grip]).move(scale=1.05)

@@ -36,7 +36,8 @@ class FeatureRange(Stateful):
 
     def add(self, z: Tensor) -> None:
         """One more feature; refuses what is not finite or too far from the others."""
-        value = float(z.abs().amax())
+        least, most = torch.aminmax(z)
+        value = max(abs(float(least)), abs(float(most)))
         if not math.isfinite(value):
             raise Refused("the feature is not finite; nothing was learned")
         if self.largest is not None and value > LARGEST_JUMP * max(self.largest, 1.0):

@@ -26,14 +26,15 @@ def load_checked(learner: Learner, state: dict[str, Tensor]) -> None:
     """Bring a learner to a saved state, or say that it does not fit."""
     try:
         labels, retired = _unique_labels(state)
-        learner._parts().load_state(state | {"labels": torch.tensor(labels, dtype=torch.int64)})
+        learner.state_parts.load_state(state | {"labels": torch.tensor(labels, dtype=torch.int64)})
         for output in sorted(retired, reverse=True):
             learner.forget(labels[output])
         _require_fit(learner)
     except BadState:
         raise
     except _MISFITS as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else f"{error}"
+        # torch may add a trace of its own, line by line
+        what = f"{error} is missing" if isinstance(error, KeyError) else f"{error}".split("\n")[0]
         raise BadState(
             f"the saved state does not fit this learner ({what}): it is damaged, or another "
             "version of verse wrote it; teach again, or open it with that version"
@@ -60,7 +61,7 @@ def _require_fit(learner: Learner) -> None:
     for name, tensor in learner.state().items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise ValueError(f"{name} is not finite")
-    for name, part in learner._parts().parts.items():
+    for name, part in learner.state_parts.parts.items():
         if isinstance(part, Net):
             fits = part.n == n
         elif isinstance(part, Vector):

@@ -85,8 +85,15 @@ def train_offline(
     def rows(index: Ints) -> Tensor:
         return F.stored(torch.as_tensor(Z[index]))
 
-    net, losses, flat = train_on(F, rows, np.asarray(outputs, np.int64), len(classes), seed,
-                               recipe or TrainingRecipe(), progress)  # fmt: skip
+    net, losses, flat = train_on(
+        F,
+        rows,
+        np.asarray(outputs, np.int64),
+        len(classes),
+        seed,
+        recipe or TrainingRecipe(),
+        progress,
+    )
     return net, Log(tuple(int(c) for c in classes), losses, flat)
 
 

@@ -88,7 +88,7 @@ class Writer:
             reports = [
                 self._report(j, o, n) for j, o, n in zip(jobs, outcomes, lessons, strict=True)
             ]
-            self._renew()
+            self.renew()
         except BaseException as error:
             for job in jobs:
                 job.answer.set_exception(error)
@@ -146,7 +146,7 @@ class Writer:
                 self._prequential.remove(undone, self._classifier.samples)
             finally:  # a class may be forgotten and its files not yet wiped
                 self.thumbnails = self._classifier.thumbnails()
-                self._renew()
+                self.renew()
         except BaseException as error:
             job.answer.set_exception(error)
             return
@@ -154,7 +154,7 @@ class Writer:
             self._tell(*event)
         job.answer.set_result(result)
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
         self._published.publish(self._classifier)
         self.view = self._look()
 

@@ -1,0 +1,262 @@
+"""The virtual step itself, and VERSE's other parts, at the paper's memory with ten seeds.
+
+The runs are those of ``recipes/virtual-*.toml`` (α × β, unclipped) and ``recipes/parts-*.toml``
+(one thing changed in the tuned VERSE). ``python -m paper.pages`` writes docs/results/virtual.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from verse.experiments.recipe import read_recipe
+from verse.experiments.result import Result
+from verse.experiments.run import Run
+from verse.reports import statistics, style
+from verse.reports.cells import Results, format_settings
+from verse.reports.figures import ReportFigure
+from verse.reports.page import Section
+from verse.reports.statistics import ENOUGH, Estimate
+from verse.reports.tables import Table, Text, format_signed
+
+SETS = ("eth80", "asl")
+TITLE = "The virtual step, and VERSE's other parts"
+QUESTION = (
+    "Does the virtual step help, and when? VERSE takes a step of size α from the new sample alone "
+    "before it computes the step of size β that it keeps. With α = 0 there is no virtual step. All "
+    "of these runs are unclipped."
+)
+NONE = "No run of `recipes/virtual-*.toml` is finished yet: `python -m paper.grid` makes them."
+NO_PARTS = "No run of `recipes/parts-*.toml` is finished yet."
+
+
+class Rates(NamedTuple):
+    """Of VERSE's two steps."""
+
+    alpha: float
+    beta: float
+
+
+class Place(NamedTuple):
+    """Where something was tried."""
+
+    data: str
+    order: str
+
+
+Tried = dict[Rates, Results]
+
+
+def collect(results: Iterable[Result], runs: Iterable[Run]) -> dict[Place, Tried]:
+    """(data set, ordering) → (α, β) → runs, of those that a recipe names."""
+    wanted = {run.id for run in runs}
+    found: dict[Place, Tried] = {}
+    for r in sorted(results, key=lambda r: r.run.seed):
+        if r.id in wanted:
+            place = Place(r.run.dataset.removeprefix("folder:"), r.run.order)
+            rates = Rates(float(r.run.settings["alpha"]), float(r.run.settings["beta"]))
+            found.setdefault(place, {}).setdefault(rates, []).append(r)
+    return found
+
+
+def gains(tried: Tried) -> dict[Rates, Estimate]:
+    """What the virtual step adds to μ_all at the same β, with Holm's correction over all of them;
+    only where there are enough common seeds."""
+    found = {}
+    for rates, runs in sorted(tried.items(), key=lambda item: item[0][::-1]):
+        without = tried.get(Rates(0.0, rates.beta))
+        if rates.alpha and without:
+            gain = statistics.difference(runs, without, "mu")
+            if gain is not None and gain.enough:
+                found[rates] = gain
+    return dict(zip(found, statistics.adjust(list(found.values())), strict=True))
+
+
+def sentence(place: Place, found: Mapping[Rates, Estimate]) -> str:
+    """In how many combinations it helps, hurts, or neither, and where most."""
+    where = f"{place.data}, {place.order}"
+    if not found:
+        return f"{where}: fewer than {ENOUGH} common seeds so far."
+    helps = sum(e.low > 0 for e in found.values())
+    hurts = sum(e.high < 0 for e in found.values())
+    best = max(found, key=lambda rates: found[rates].mean)
+    e = found[best]
+    return (
+        f"{where}: of {len(found)} combinations of α and β it helps in {helps}, hurts in {hurts}; "
+        f"most at α = {best.alpha:g}, β = {best.beta:g}: {format_signed(e.mean)} "
+        f"({format_signed(e.low)} … {format_signed(e.high)})."
+    )
+
+
+def sections(results: Iterable[Result], recipes: Path, folder: Path) -> list[Section]:
+    """The page: the virtual step, then one thing changed at a time."""
+    results = list(results)
+    named = [run for data in SETS for run in read_recipe(recipes / f"virtual-{data}.toml").runs]
+    found = collect(results, named)
+    first = Section(TITLE, QUESTION if found else f"{QUESTION}\n\n{NONE}")
+    if found:
+        lines = [f"- {sentence(place, gains(tried))}" for place, tried in found.items()]
+        first.text += "\n\n" + "\n".join(lines)
+        first.add(draw(found, folder), *tables(found))
+    parts = Section("One thing changed", "VERSE as tuned, and the same with one thing changed.")
+    for data in SETS:
+        parts.add(parts_table(data, results, read_recipe(recipes / f"parts-{data}.toml").runs))
+    if not parts.parts:
+        parts.text += f"\n\n{NO_PARTS}"
+    return [first, parts]
+
+
+def draw(found: Mapping[Place, Tried], folder: Path) -> ReportFigure:
+    """What the virtual step adds, a panel for each data set and ordering, a line for each β."""
+    figure, axes = style.panels(len(found), 2.8, rows=2 if len(found) > 2 else 1)
+    for axis, (place, tried) in zip(axes, found.items(), strict=True):
+        known = gains(tried)
+        alphas = sorted({rates.alpha for rates in known})
+        for number, beta in enumerate(sorted({rates.beta for rates in known})):
+            mine = {rates.alpha: e for rates, e in known.items() if rates.beta == beta}
+            shift = 0.08 * (number - 1)  # whiskers must not cover each other
+            axis.errorbar(
+                [alphas.index(alpha) + shift for alpha in mine],
+                [e.mean for e in mine.values()],
+                (
+                    [abs(e.mean - e.low) for e in mine.values()],
+                    [abs(e.high - e.mean) for e in mine.values()],
+                ),
+                color=style.LEVELS[number % len(style.LEVELS)],
+                marker="osD^"[number % 4],
+                ms=4,
+                lw=1.2,
+                elinewidth=0.8,
+                label=f"β = {beta:g}",
+            )
+        axis.axhline(0, color=style.BOUND, linewidth=1)
+        axis.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas])
+        axis.set_title(", ".join(place))
+        axis.set_xlabel("α, size of the virtual step")
+        axis.set_ylabel("gain in μ_all")
+    handles = {
+        name: handle
+        for axis in axes
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    note = (
+        "Paired difference in μ_all to α = 0 at the same β with its 95 % interval over seeds and "
+        "test videos, with Holm's correction over all points of a panel."
+    )
+    return ReportFigure(
+        style.save(figure, folder, "virtual"), "What the virtual step adds to μ_all", note
+    )
+
+
+def tables(found: Mapping[Place, Tried]) -> list[Table]:
+    """One for each data set: orderings and β against α."""
+    listed = []
+    for data in dict.fromkeys(place.data for place in found):
+        mine = {place: tried for place, tried in found.items() if place.data == data}
+        alphas = sorted({rates.alpha for tried in mine.values() for rates in tried})
+        rows, records = [], []
+        for place, tried in mine.items():
+            known = gains(tried)
+            for beta in sorted({rates.beta for rates in tried}):
+                row = [Text(f"{place.order}, β = {beta:g}")]
+                for alpha in alphas:
+                    rates = Rates(alpha, beta)
+                    runs = tried.get(rates)
+                    row.append(Text("–") if not runs else _cell(runs, known.get(rates)))
+                    if runs:
+                        gain = known.get(rates)
+                        told = {} if gain is None else {"gain": gain.mean, "p": gain.p}
+                        records.append(
+                            {"dataset": data, "order": place.order, **rates._asdict()}
+                            | statistics.mu(runs).record
+                            | told
+                        )
+                rows.append(row)
+        note = (
+            "μ_all, and in brackets the gain over α = 0 at the same β. ▲ it helps, ▼ it hurts, "
+            "beyond chance with Holm's correction over all gains of a data set and ordering."
+        )
+        head = ["ordering", *(f"α = {alpha:g}" for alpha in alphas)]
+        title = f"Two rates of VERSE on {data}"
+        listed.append(Table(f"virtual-{data}", title, head, rows, note, records))
+    return listed
+
+
+def _cell(runs: Results, gain: Estimate | None) -> Text:
+    mean = f"{statistics.mu(runs).mean:.3f}"
+    if gain is None:
+        return Text(mean)
+    mark = " ▲" if gain.low > 0 else " ▼" if gain.high < 0 else ""
+    return Text(f"{mean} ({format_signed(gain.mean)}{mark})", gain.low > 0)
+
+
+def parts_table(data: str, results: Iterable[Result], runs: Sequence[Run]) -> Table | None:
+    """A row for each change: μ_all, and the paired difference to the tuned VERSE."""
+    order: dict[str, str] = {}
+    for run in runs:
+        order.setdefault(run.id, _key(run))  # a value that is tried may be the tuned one
+    by: dict[str, Results] = {key: [] for key in order.values()}
+    for r in sorted(results, key=lambda r: r.run.seed):
+        if r.id in order:
+            by[order[r.id]].append(r)
+    base = _key(runs[0])
+    there = {key: found for key, found in by.items() if found}
+    if not there or base not in there:
+        return None
+    tuned = there[base][0].run
+    sure = {}
+    for key, found in there.items():
+        run = found[0].run
+        # another method is compared with VERSE at the same memory
+        same = replace(tuned, capacity=run.capacity)
+        rival = base if run.learner == tuned.learner else _key(same)
+        lead = statistics.difference(found, there.get(rival, []), "mu") if key != rival else None
+        if lead is not None and lead.enough:
+            sure[key] = lead
+    adjusted = dict(zip(sure, statistics.adjust(list(sure.values())), strict=True))
+    rows, records = [], []
+    for key, found in there.items():
+        lead, mu = adjusted.get(key), statistics.mu(found)
+        change = _change(found[0].run, tuned)
+        told = "–"
+        if lead is not None:
+            told = (
+                f"{format_signed(lead.mean)} ({format_signed(lead.low)} … "
+                f"{format_signed(lead.high)})"
+            )
+        decided = lead is not None and (lead.low > 0 or lead.high < 0)
+        rows.append([Text(change), Text(str(mu)), Text(told, decided), Text(str(len(found)))])
+        records.append(
+            {"dataset": data, "change": change, **mu.record}
+            | ({} if lead is None else {"lead": lead.mean, "p": lead.p})
+        )
+    note = (
+        "μ_all in class-instance order with its 95 % interval; then the paired difference to the "
+        "first row on common seeds, of another method to VERSE with the same memory, with Holm's "
+        f"correction over the table. Bold: beyond chance. Dash: fewer than {ENOUGH} common seeds."
+    )
+    head = ["change", "μ_all", "difference", "seeds"]
+    return Table(f"parts-{data}", f"VERSE's parts on {data}", head, rows, note, records)
+
+
+def _key(run: Run) -> str:
+    """What tells the rows of a table apart: all but the seed."""
+    settings = json.dumps(dict(run.settings), sort_keys=True)
+    return f"{run.learner} {settings} {run.capacity} {run.own_memory}"
+
+
+def _change(run: Run, base: Run) -> str:
+    """What differs from the first row, in words."""
+    parts = [] if run.learner == base.learner else [run.learner]
+    if run.learner == base.learner:
+        changed = {k: v for k, v in run.settings.items() if base.settings.get(k, "") != v}
+        parts += [format_settings(changed)] if changed else []
+    if run.capacity != base.capacity:
+        parts.append(f"memory {run.capacity}")
+    if run.own_memory != base.own_memory:
+        parts.append(f"policy {run.own_memory}")
+    return ", ".join(parts) or "as tuned"

@@ -1,0 +1,38 @@
+"""Products of every size and layout, against the plain one in double precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from verse.network.products import ROWS, SMALL, multiply
+
+SHAPES = {
+    "small": (17, 40, 29),
+    "one sample": (29, 1, 40),
+    "small in pieces": (2 * ROWS + 3, 1280, 29),
+    "many rows": (8 * ROWS, 1280, 29),
+    "large": (ROWS, 2000, SMALL // 2000),
+}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_multiply(kind: str, transposed: bool) -> None:
+    m, d, n = SHAPES[kind]
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(m, d)).astype(np.float32)
+    b = rng.normal(size=(d, n)).astype(np.float32)
+    if transposed:  # the same values, as views of other layouts
+        a, b = a.T.copy().T, b.T.copy().T
+    out = np.full((m, n), np.nan, np.float32)
+    multiply(a, b, out)
+    np.testing.assert_allclose(out, a.astype(np.float64) @ b, rtol=1e-4, atol=1e-3)
+
+
+def test_what_is_not_finite_stays() -> None:
+    a = np.full((2, 3), np.inf, np.float32)
+    out = np.zeros((2, 2), np.float32)
+    with np.errstate(invalid="ignore"):
+        multiply(a, np.zeros((3, 2), np.float32), out)
+    assert np.isnan(out).all()
