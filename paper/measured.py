@@ -16,7 +16,7 @@ from verse.experiments.run import Run
 from verse.experiments.store import Store
 from verse.learners import defaults
 from verse.reports import statistics
-from verse.reports.cells import Bench, Sorted, orders_of
+from verse.reports.cells import Bench, SortedResults, orders_of
 from verse.reports.statistics import Estimate
 
 ROOT = Path(__file__).parent.parent
@@ -102,10 +102,10 @@ def _walk() -> Iterator[Cell]:
 
 
 @cache
-def finished(folder: str) -> Sorted:
+def finished(folder: str) -> SortedResults:
     """The runs of a folder, read once."""
     there = ROOT / folder
-    return Sorted(Store(there).results() if there.is_dir() else [])
+    return SortedResults(Store(there).results() if there.is_dir() else [])
 
 
 def bound_cells() -> list[Cell]:

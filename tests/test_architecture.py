@@ -16,6 +16,12 @@ import verse
 from tests.test_docs import script
 from tests.walks import PACKAGE, Walk
 
+# One interface that several modules offer: registries (names, describe, get, build, load), commands,
+# routes, measurements and programs. Every other public name is defined once.
+INTERFACES = {
+    *("names", "describe", "get", "build", "load"),
+    *("command", "router", "measure", "main"),
+}
 MOST = {"FRAME": 32, "RUN": 70, "LESSON": 66}  # files; fewer are welcome, more need a reason
 
 
@@ -101,3 +107,13 @@ def test_every_folder_says_what_may_go_in() -> None:
         assert "Here goes" in said and re.search(r"\bnot\b", said), f"verse/{folder}/__init__.py"
         if "/" not in folder:
             assert f"`{folder}/`" in page, f"docs/architecture.md lacks verse/{folder}"
+
+
+def test_a_public_name_means_one_thing() -> None:
+    where: dict[str, list[str]] = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                where.setdefault(node.name, []).append(file.relative_to(PACKAGE).as_posix())
+    twice = {name for name, files in where.items() if len(files) > 1 and name[0] != "_"}
+    assert twice == INTERFACES, {name: where.get(name) for name in twice ^ INTERFACES}

@@ -114,10 +114,10 @@ def test_a_process_that_dies_is_replaced() -> None:
     decoder = Decoder(lambda pixels: pixels, workers=1)
     decoder.start()
     try:
-        process = decoder._idle.get()
-        process._process.kill()
-        process._process.wait()
-        decoder._idle.put(process)
+        process = decoder.idle.get()
+        process.process.kill()
+        process.process.wait()
+        decoder.idle.put(process)
         with pytest.raises(BadImage, match="cannot be decoded"):
             decoder.decode(saved(SQUARE, "PNG")).result(60)
         assert decoder.decode(saved(SQUARE, "PNG")).result(60).small.shape == (30, 40, 3)
@@ -142,11 +142,11 @@ def test_an_error_of_the_preprocessing_leaves_the_process_usable() -> None:
 def test_closing_ends_the_processes() -> None:
     decoder = Decoder(lambda pixels: pixels, workers=2)
     decoder.start()
-    started = [decoder._idle.get(), decoder._idle.get()]
+    started = [decoder.idle.get(), decoder.idle.get()]
     for process in started:
-        decoder._idle.put(process)
+        decoder.idle.put(process)
     decoder.close()
-    assert all(process._process.returncode is not None for process in started)
+    assert all(process.process.returncode is not None for process in started)
     with pytest.raises(Closing):
         decoder.decode(b"late")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from verse.cli.interrupt import loading
+from verse.cli.interrupt import exit_on_interrupt
 from verse.cli.output import plain_warnings
 from verse.configuration import (
     DEFAULT_BACKBONE,
@@ -115,7 +115,7 @@ def open_directory(
     fight, and results are the same to the last bit whichever command learned. A directory that was
     new and could not be begun is not left behind.
     """
-    with loading():
+    with exit_on_interrupt():
         import torch
 
         import verse

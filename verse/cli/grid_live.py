@@ -129,7 +129,7 @@ class GridLive:
 
     def _left(self) -> str:
         shares = {task: share for task, (_, _, share) in self._running.items()}
-        seconds = self._timing.left(shares, self.width)
+        seconds = self._timing.estimate_seconds(shares, self.width)
         return "time left unknown" if seconds is None else f"about {format_duration(seconds)} left"
 
     def _name(self, task: Task) -> str:

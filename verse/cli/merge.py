@@ -105,7 +105,7 @@ def _rename(text: str, labels: Sequence[Label]) -> tuple[Label, Label]:
 
 def _ask(shared: Sequence[Label]) -> dict[Label, Label]:
     """New labels for those classes of B that are not those of A."""
-    if not _at_terminal():
+    if not is_terminal():
         names = ", ".join(str(label) for label in shared)
         raise BadLabel(
             f"both classifiers have {names}: give --same if it is the same class, --separate if it "
@@ -118,5 +118,5 @@ def _ask(shared: Sequence[Label]) -> dict[Label, Label]:
     return renamed
 
 
-def _at_terminal() -> bool:
+def is_terminal() -> bool:
     return sys.stdin.isatty()

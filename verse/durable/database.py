@@ -172,7 +172,7 @@ class Database:
     # ---- reading ----------------------------------------------------------------------------
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def read_transaction(self) -> Iterator[None]:
         """Everything read inside is of one moment, whatever a writer does."""
         self.connection.execute("BEGIN")
         try:

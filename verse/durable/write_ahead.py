@@ -177,7 +177,7 @@ class WriteAhead:
     def _replay_without(self, seqs: Set[int]) -> None:
         """The state as if these samples had never come."""
         snapshot, starts = self.snapshots.before(min(seqs)), self.directory.starts(min(seqs))
-        with self.journal.reading():
+        with self.journal.read_transaction():
             if snapshot is not None and (not starts or snapshot.position >= starts[0][0]):
                 snapshot.put_back(self.state)
                 start = snapshot.position

@@ -12,7 +12,7 @@ from verse import __version__, checkpoint, learners, memory, streams
 from verse.evaluate import Finished, Samples, SoFar, Tested, stream
 from verse.experiments.offline import bounds
 from verse.experiments.partial import Partial
-from verse.experiments.prepare import Prepared, Stage, Watch, nothing, prepare
+from verse.experiments.prepare import Prepared, Stage, Watch, ignore, prepare
 from verse.experiments.result import Result, collect_counters
 from verse.experiments.run import Run
 from verse.learners.base import Learner
@@ -38,7 +38,7 @@ def execute(
     checkpoint_file: Path | None = None,
     resume: bool = False,
     save_seconds: float = SAVE_SECONDS,
-    watch: Watch = nothing,
+    watch: Watch = ignore,
 ) -> Result:
     """Stream the data set through the learner once, then Offline; ``watch`` sees every event.
 

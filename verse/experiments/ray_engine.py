@@ -20,10 +20,10 @@ from verse.experiments.bench import Workbench
 from verse.experiments.engine import Task, TaskReport
 from verse.experiments.execute import in_order
 from verse.experiments.offline import files
-from verse.experiments.prepare import build_run_backbone, load_data, nothing
+from verse.experiments.prepare import build_run_backbone, ignore, load_data
 from verse.experiments.run import Run
 from verse.features import Features
-from verse.features.carry import Packed, pack, unpack_features
+from verse.features.carry import FeaturePack, pack, unpack_features
 from verse.paths import cache_directory, write_atomic
 from verse.types import BadSetting, MissingExtra
 
@@ -115,7 +115,7 @@ _benches: dict[str | None, Workbench] = {}  # of this worker process, which Ray 
 
 def run_task(
     task: Task, root: str | None, features: dict[str, Any], *bounds: Bounds
-) -> tuple[TaskReport, Bounds | list[Packed]]:
+) -> tuple[TaskReport, Bounds | list[FeaturePack]]:
     """On a worker: the report of the task and what it has made for others."""
     bench = _benches.setdefault(root, Workbench(root))
     for name, content in (item for part in bounds for item in part.items()):
@@ -156,9 +156,9 @@ def _take(name: str, reference: Any, run: Run, root: str | None) -> None:
             mark.touch()
 
 
-def _compute_features(bench: Workbench, task: Task) -> list[Packed]:
+def _compute_features(bench: Workbench, task: Task) -> list[FeaturePack]:
     run = Run.load(task.records[0])
-    ready = bench.ready(run, nothing)
+    ready = bench.ready(run, ignore)
     mark = _mark(task.id)
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
@@ -172,7 +172,7 @@ def _train_offline(bench: Workbench, task: Task) -> Bounds:
     found: Bounds = {}
     for record in task.records:
         run = Run.load(record)
-        ready = bench.ready(run, nothing)
+        ready = bench.ready(run, ignore)
         paths = files(ready, in_order(run, ready)[1], run)
         found |= {path.name: path.read_bytes() for path in paths if path.exists()}
     return found

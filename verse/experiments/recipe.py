@@ -144,7 +144,7 @@ def refuse_code(document: Table, allow: Collection[str]) -> None:
     data, learner, backbone = (document.get(key) for key in ("dataset", "learner", "backbone"))
     for name, known in (
         (data.partition(":")[0] if isinstance(data, str) else None, False),
-        (learner, isinstance(learner, str) and learners.installed(learner)),
+        (learner, isinstance(learner, str) and learners.is_installed(learner)),
         (backbone, isinstance(backbone, str) and backbones.exists(backbone)),
     ):
         if isinstance(name, str) and "." in name and not known and name not in allow:

@@ -27,7 +27,7 @@ class Timing:
         """The task is no longer ahead."""
         self._ahead.pop(task.id, None)
 
-    def left(self, shares: Mapping[str, float], width: int) -> float | None:
+    def estimate_seconds(self, shares: Mapping[str, float], width: int) -> float | None:
         """Seconds until all is done by ``width`` workers; None before the first run is done."""
         means = {kind: sum(times) / len(times) for kind, times in self._seconds.items()}
         runs = [mean for kind, mean in means.items() if kind[0] == "run"]

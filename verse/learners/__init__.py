@@ -178,10 +178,10 @@ def get(name: str) -> Factory:
     raise BadSetting(f"unknown learner {name!r}; {suggest(name, _LEARNERS)}")
 
 
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether it is a learner of verse, or of an installed package that offers it by this name.
 
-    >>> installed("verse"), installed("os.system")
+    >>> is_installed("verse"), is_installed("os.system")
     (True, False)
     """
     return name in _LEARNERS or bool(entry_points(group="verse.learners", name=name))
@@ -190,7 +190,7 @@ def installed(name: str) -> bool:
 def trust(name: str) -> Factory:
     """The same for what a person typed: a dotted path ("package.module.Class") is imported, and
     known to ``get`` by that name from then on."""
-    if name not in _trusted and "." in name and not installed(name):
+    if name not in _trusted and "." in name and not is_installed(name):
         module, _, attribute = name.rpartition(".")
         try:
             _trusted[name] = getattr(importlib.import_module(module), attribute)

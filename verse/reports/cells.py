@@ -91,7 +91,7 @@ class CellKey:
         return found
 
 
-class Sorted:
+class SortedResults:
     """All cells of a store, and the ones that its main tables show."""
 
     def __init__(self, results: Iterable[Result]) -> None:

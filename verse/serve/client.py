@@ -57,7 +57,7 @@ class Client:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.retries = retries
         trusted = ssl.create_default_context(cafile=verify) if isinstance(verify, str) else verify
-        self._http = httpx.Client(
+        self.http = httpx.Client(
             base_url=url, headers=headers, timeout=timeout, verify=trusted, transport=transport
         )
 
@@ -135,7 +135,7 @@ class Client:
     def events(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """(type, data) of every change, until the service ends or the iterator is closed."""
         try:
-            with self._http.stream("GET", "/v1/events", timeout=60.0) as response:
+            with self.http.stream("GET", "/v1/events", timeout=60.0) as response:
                 if not response.is_success:
                     response.read()
                     raise ServiceError(_detail(response), response.status_code)
@@ -151,7 +151,7 @@ class Client:
 
     def close(self) -> None:
         """Let go of the connection."""
-        self._http.close()
+        self.http.close()
 
     def __enter__(self) -> Self:
         return self
@@ -165,7 +165,7 @@ class Client:
             last = attempt == self.retries
             wait = min(LONGEST_WAIT, 0.1 * 2**attempt) * random.uniform(0.5, 1)
             try:
-                response = self._http.request(method, path, **content)
+                response = self.http.request(method, path, **content)
             except httpx.ConnectError as error:
                 if last:
                     raise ServiceError(f"cannot reach the service: {error}", None) from error

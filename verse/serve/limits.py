@@ -91,6 +91,11 @@ class Quota:
         self.used = 0
         self._of: Counter[str] = Counter()
 
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Those that have taken something."""
+        return frozenset(self._of)
+
     def of(self, address: str) -> int:
         """What an address has taken."""
         return self._of.get(address, 0)
@@ -146,6 +151,11 @@ class Turns:
         self.what, self.share, self.waiting = what, share, waiting
         self._active: Counter[str] = Counter()
         self._queues: dict[str, deque[asyncio.Future[None]]] = {}
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Those that have a turn or wait for one."""
+        return frozenset((*self._active, *self._queues))
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[None]:

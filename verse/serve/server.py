@@ -44,13 +44,13 @@ class Server(uvicorn.Server):
             h11_max_incomplete_event_size=64 * 1024,
         )
         super().__init__(config)
-        self._app, self._sockets, self._limits = app, sockets, limits
+        self.app, self._sockets, self._limits = app, sockets, limits
         self._on_start = on_start
         silence_senders()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Tell listeners of events that it is over, which would keep it waiting otherwise."""
-        self._app.state.events.close()
+        self.app.state.events.close()
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
