@@ -16,8 +16,8 @@ import verse
 from tests.test_docs import script
 from tests.walks import PACKAGE, Walk
 
-# One interface that several modules offer: registries (names, describe, get, build, load), commands,
-# routes, measurements and programs. Every other public name is defined once.
+# One interface that several modules offer: registries (names, describe, get, build, load),
+# commands, routes, measurements and programs. Every other public name is defined once.
 INTERFACES = {
     *("names", "describe", "get", "build", "load"),
     *("command", "router", "measure", "main"),

@@ -152,9 +152,9 @@ def test_killed_or_interrupted_it_goes_on_from_checkpoints(
         files = saved(1)
     finally:
         process.send_signal(end)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == (130 if end == signal.SIGINT else -end), err
-    for _ in range(100):  # workers end by themselves when their parent is gone
+    for _ in range(900):  # workers end by themselves when their parent is gone
         if not workers():
             break
         time.sleep(0.1)

@@ -57,7 +57,7 @@ def opened(started: Any, server: Server, **options: Any) -> Iterator[Page]:
     """The page with that camera on, in a tab of its own; nothing may have gone wrong in it."""
     settings = {"viewport": {"width": 1200, "height": 850}, **options}
     context = started.new_context(**settings)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))

@@ -67,7 +67,7 @@ def server(browser: Browser, backbone, tmp_path_factory: pytest.TempPathFactory)
 def opened(browser: Browser, server: Server, prepare: Any = None) -> Iterator[Page]:
     """The page in a tab of its own; nothing may have gone wrong in it, and nothing foreign ran."""
     context = browser.new_context(viewport={"width": 1200, "height": 850})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -129,8 +129,8 @@ def test_hostile_thumbnails_run_nothing(browser: Browser, server: Server) -> Non
     with opened(browser, server, lambda page: page.route("**/thumbnail", answer_with)) as page:
         expect(page.locator("#link")).to_have_attribute("data-state", "here")
         expect(page.locator("[data-label='thumbnail 0'] .thumbs img")).to_have_count(1)
-        page.wait_for_timeout(500)
-        assert len(asked) >= 3
+        while len(asked) < 3:  # or the test's own time is over
+            page.wait_for_timeout(50)
         page.locator("[data-label='thumbnail 0'] .more").click()
         expect(page.locator("#menu-title")).to_have_text("thumbnail 0")
 
