@@ -34,13 +34,26 @@ APART = ("timm", "transformers")
 
 
 def need(extra: str) -> None:
-    """Refuse to go on without all packages of an extra, none of which is imported.
+    """Raise an error unless all packages of an extra are installed. Imports none of them.
 
     >>> need("qp")
     """
     for module, package in EXTRAS[extra].items():
         if not _is_there(module):
             raise MissingExtra(package, extra)
+
+
+def find_missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
+    """The error that names the extra, or None where the module belongs to none of them.
+
+    >>> print(find_missing_extra(ModuleNotFoundError(name="fastapi.responses")))
+    this needs the package fastapi: pip install 'verse-stream[serve]'
+    """
+    module = (error.name or "").partition(".")[0]
+    for extra, packages in EXTRAS.items():
+        if module in packages:
+            return MissingExtra(packages[module], extra)
+    return None
 
 
 def _is_there(module: str) -> bool:

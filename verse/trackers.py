@@ -1,4 +1,4 @@
-"""Consumers of a stream's events: write down losses and test events while a run goes on.
+"""Consumers of a stream's events: write losses and test results during a run.
 
 A tracker is called with every event and closed at the end; what it does not know it lets pass.
 """
@@ -24,13 +24,13 @@ class Tracker(Protocol):
     def __call__(self, event: object) -> None: ...
 
     def close(self) -> None:
-        """Flush and let go."""
+        """Flush and close."""
 
 
 class JsonLines:
-    """One JSON object per event and line, written at once, so that a reader can follow.
+    """One JSON object per event and line, flushed, so that a reader can follow.
 
-    With ``resume`` the file goes on: what it holds of later frames, which the run repeats, goes.
+    With ``resume`` the file is continued; lines about frames that the run repeats are removed.
 
     Parameters
     ----------

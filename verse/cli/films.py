@@ -23,7 +23,7 @@ REFRESH_SECONDS = 2
 
 
 def check_times(sources: tuple[str, ...], seconds: float | None, as_json: bool) -> None:
-    """A camera never ends: as one JSON document it needs to be told when."""
+    """A camera never ends, so one JSON document needs ``--seconds``."""
     from verse.video import is_live
 
     for source in sources:
@@ -89,7 +89,7 @@ def format_span(span: Span) -> dict[str, object]:
 
 
 def labels_of(source: str, ranges: Path | None, label: str | None) -> list[Range]:
-    """The ranges of a video: from a file, from the one beside it, or one label throughout."""
+    """The ranges of a video: from a file, from the one next to it, or one label for all."""
     from verse.video import Range, is_live, read_ranges, sidecar
 
     if ranges is not None and label is not None:

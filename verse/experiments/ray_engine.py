@@ -98,7 +98,7 @@ class RayEngine:
         return reports
 
     def stop(self) -> None:
-        """Interrupt what runs, so that it saves its checkpoint, and let go of the cluster."""
+        """Interrupt what runs, so that it saves its checkpoint, and disconnect from the cluster."""
         for reference in self._running:
             self._ray.cancel(reference)
         if self._running:

@@ -37,7 +37,7 @@ _SHORTER = tuple(
 
 
 class Look(NamedTuple):
-    """Of a line: its marker tells it apart where colours do not."""
+    """The look of a line: markers distinguish lines of similar colours."""
 
     colour: str
     marker: str
