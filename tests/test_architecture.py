@@ -105,6 +105,8 @@ def test_every_folder_says_what_may_go_in() -> None:
         assert re.search(r"Belongs [^:]+: .+\. Does not belong here: ", said), f"verse/{folder}"
         if folder != "." and "/" not in folder:
             assert f"`{folder}/`" in page, f"docs/architecture.md lacks verse/{folder}"
+    for file in PACKAGE.glob("[a-z]*.py"):
+        assert f"`{file.name}`" in page, f"docs/architecture.md lacks verse/{file.name}"
 
 
 def test_a_public_name_means_one_thing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from types import TracebackType
 
 from verse.types import MissingExtra
 
@@ -54,6 +55,30 @@ def find_missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
         if module in packages:
             return MissingExtra(packages[module], extra)
     return None
+
+
+class OptionalImport:
+    """Around an import: if the package is missing, the error names the extra that brings it.
+
+    >>> with OptionalImport():
+    ...     raise ModuleNotFoundError(name="av.container")
+    Traceback (most recent call last):
+    verse.types.MissingExtra: this needs the package av: pip install 'verse-stream[video]'
+    """
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, ModuleNotFoundError):
+            missing = find_missing_extra(error)
+            if missing is not None:
+                raise missing from error
 
 
 def _is_there(module: str) -> bool:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from verse.evaluate import Finished, Learned, Tested
+from verse.extras import OptionalImport
 from verse.paths import write_atomic
-from verse.types import BadSetting, MissingExtra
+from verse.types import BadSetting
 
 
 class Tracker(Protocol):
@@ -132,10 +133,8 @@ class TensorBoard:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
+        with OptionalImport():
             from torch.utils.tensorboard.writer import SummaryWriter
-        except ModuleNotFoundError as error:
-            raise MissingExtra("tensorboard", "tensorboard") from error
         self._writer: Any = SummaryWriter(str(path))
 
     def __call__(self, event: object) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from verse.cli.directory import Decorated
 from verse.cli.output import console
 from verse.types import BadImage, BadSetting, Prediction, Refused
 
@@ -20,6 +21,26 @@ if TYPE_CHECKING:
 
 AT_ONCE = 16  # frames of a film computed together
 REFRESH_SECONDS = 2
+
+
+def video_options(*, every: float) -> Callable[[Decorated], Decorated]:
+    """The options ``--every``, with this default, and ``--seconds``."""
+
+    def add(command: Decorated) -> Decorated:
+        command = click.option(
+            "--seconds",
+            type=click.FloatRange(0, min_open=True),
+            help="Stop a video after this many seconds.",
+        )(command)
+        return click.option(
+            "--every",
+            default=every,
+            show_default=True,
+            type=click.FloatRange(0),
+            help="Seconds between two frames of a video; 0 takes every frame.",
+        )(command)
+
+    return add
 
 
 def check_times(sources: tuple[str, ...], seconds: float | None, as_json: bool) -> None:
