@@ -35,7 +35,7 @@ EPSILON = 1e-3
 
 @dataclass(frozen=True)
 class LiteVariant:
-    """What tells one member of the family from another.
+    """The numbers in which members of the family differ.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="Code of your own that the recipes may name, such as my_module.MyLearner; "
-    "may be given again.",
+    "can be repeated.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would run, and stop.")
 @json_option

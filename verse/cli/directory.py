@@ -87,7 +87,7 @@ def begin_options(command: Decorated) -> Decorated:
 
 
 def refuse_locked(directory: Path) -> None:
-    """One sentence, at once, if another process has the directory open for writing."""
+    """Raise an error if another process has the directory open for writing."""
     if not (directory / "lock").exists():
         return
     import filelock
@@ -109,7 +109,7 @@ def open_directory(
     readonly: bool = False,
     options: dict[str, Any] | None = None,
 ) -> DurableClassifier:
-    """Open with so many threads for learning and so many for G.
+    """Open with these numbers of threads for learning and for G.
 
     Half the cores by default, in every command: so the service's learning and answering do not
     fight, and results are the same to the last bit whichever command learned. A directory that was

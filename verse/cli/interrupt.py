@@ -72,9 +72,9 @@ def late_interrupts() -> Iterator[None]:
 
 @contextmanager
 def exit_on_interrupt() -> Iterator[None]:
-    """Only imports happen inside and nothing has begun: Ctrl-C ends the process at once.
+    """While only imports happen, Ctrl-C ends the process at once.
 
-    Importing torch takes seconds, on a busy machine many; nobody should wait for it to stop.
+    Importing torch takes seconds, on a busy machine many. Nothing can be lost yet.
     """
     global _nothing_begun
     before, _nothing_begun = _nothing_begun, True

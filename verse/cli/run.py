@@ -126,7 +126,7 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
     "--length",
     default=0,
     show_default=True,
-    help="Show so many frames, spread evenly over the stream. [0: all]",
+    help="Use only this many frames, evenly spaced; 0 uses all.",
 )
 @click.option(
     "--every",

@@ -12,12 +12,11 @@ import numpy.typing as npt
 
 from verse.compat.labelled import PER_CLASS, LabelledModel, options_of
 from verse.configuration import DEFAULT_BACKBONE, DEFAULT_LEARNER, DEFAULT_MEMORY, Configuration
-from verse.types import BadData, BadSetting, MissingExtra
+from verse.extras import OptionalImport
+from verse.types import BadData, BadSetting
 
-try:
+with OptionalImport():
     from river import base
-except ModuleNotFoundError as error:
-    raise MissingExtra("river", "compat") from error
 
 
 class RiverClassifier(base.Classifier):

@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 from verse.compat.labelled import PER_CLASS, LabelledModel, options_of
 from verse.configuration import DEFAULT_LEARNER, DEFAULT_MEMORY, Configuration
-from verse.types import BadData, BadSetting, MissingExtra
+from verse.extras import OptionalImport
+from verse.types import BadData, BadSetting
 
-try:
+with OptionalImport():
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
-except ModuleNotFoundError as error:
-    raise MissingExtra("scikit-learn", "compat") from error
 
 
 class SklearnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -23,7 +23,7 @@ PARTS = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "acknowle
 @dataclass(frozen=True)
 class SalvageReport:
     """``position`` is the newest entry that is there again; ``lost`` how many were acknowledged
-    after it (None: nobody knows); ``remains`` where all the rest was put."""
+    after it (None: unknown); ``remains`` where all the rest was put."""
 
     position: int
     lost: int | None

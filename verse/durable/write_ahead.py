@@ -152,7 +152,7 @@ class WriteAhead:
             return result
 
     def undo(self, seqs: Sequence[int]) -> list[Label]:
-        """Take back some of the latest samples, all or none; their labels."""
+        """Undo some of the latest samples, all or none. Returns their labels."""
         self.must_be_writable()
         self.flush()
         late = sorted(set(seqs) - set(self.recent))

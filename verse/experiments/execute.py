@@ -42,7 +42,7 @@ def execute(
 ) -> Result:
     """Stream the data set through the learner once, then Offline; ``watch`` sees every event.
 
-    With ``checkpoint_file`` the run can be killed at any moment: ``resume=True`` goes on from
+    With ``checkpoint_file`` the run can be killed at any moment: ``resume=True`` continues from
     there, bit-identical on the same machine with the same versions and threads, and refuses the
     file of another run, other data or another backbone (``CannotResume``); the caller removes it
     once the result is safe. ``learner`` is one from ``build_run_learner``, for a caller that

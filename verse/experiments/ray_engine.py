@@ -22,10 +22,11 @@ from verse.experiments.execute import in_order
 from verse.experiments.offline import files
 from verse.experiments.prepare import build_run_backbone, ignore, load_data
 from verse.experiments.run import Run
+from verse.extras import OptionalImport
 from verse.features import Features
 from verse.features.carry import FeaturePack, pack, unpack_features
 from verse.paths import cache_directory, write_atomic
-from verse.types import BadSetting, MissingExtra
+from verse.types import BadSetting
 
 STOP_SECONDS = 20.0
 Bounds = dict[str, bytes]  # name of a file → its content
@@ -37,10 +38,8 @@ class RayEngine:
     def __init__(
         self, address: str | None = None, jobs: int | None = None, root: str | None = None
     ) -> None:
-        try:
+        with OptionalImport():
             import ray
-        except ModuleNotFoundError as error:
-            raise MissingExtra("ray", "ray") from error
         self._ray: Any = ray
         self._ours = not ray.is_initialized()
         if self._ours:
@@ -98,7 +97,7 @@ class RayEngine:
         return reports
 
     def stop(self) -> None:
-        """Interrupt what runs, so that it saves its checkpoint, and let go of the cluster."""
+        """Interrupt what runs, so that it saves its checkpoint, and disconnect from the cluster."""
         for reference in self._running:
             self._ray.cancel(reference)
         if self._running:

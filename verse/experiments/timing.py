@@ -20,7 +20,7 @@ class Timing:
         self._seconds: dict[Kind, list[float]] = defaultdict(list)
 
     def learn(self, run: Run, seconds: float, kind: str = "run") -> None:
-        """A run, or a task of another kind, has taken so long."""
+        """Record how long a run, or a task of another kind, has taken."""
         self._seconds[alike(run, kind)].append(seconds)
 
     def end(self, task: Task) -> None:

@@ -1,8 +1,8 @@
 """The methods, one file each. The namespace is the registry: lookup is by a learner's name.
 
-Here goes one method per file, with its equation, citation and settings. Machinery does not: what
-several methods share is in ``shared``, networks are in ``verse.network``, formulas in
-``verse.kernels``.
+Belongs here: one method per file, with its equation, citation and settings. Does not belong here:
+code that several methods share (``shared``), networks (``verse.network``), formulas
+(``verse.kernels``).
 
 Third parties name theirs by a dotted path ("package.module.Class") or register it under the
 entry-point group ``verse.learners``.
@@ -158,8 +158,8 @@ def names() -> list[str]:
 def get(name: str) -> Factory:
     """The learner of that name; an unknown name suggests the nearest.
 
-    A name may come from a file, so it imports nothing but what is installed as a learner: those of
-    this package, of entry points, and what ``trust`` was asked for in this process.
+    A name may come from a file, so only installed learners are imported: those of this package,
+    those of entry points, and those that ``trust`` was called with in this process.
     """
     if name in _LEARNERS:
         return _LEARNERS[name]

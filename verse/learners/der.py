@@ -1,4 +1,4 @@
-"""Dark experience replay: hold on to what the network said when a sample was new."""
+"""Dark experience replay: keep the network's first logits of a sample as a target."""
 
 from __future__ import annotations
 

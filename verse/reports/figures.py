@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from verse.extras import OptionalImport
 from verse.reports import statistics, style
 from verse.reports.cells import (
     Bench,
@@ -19,14 +20,11 @@ from verse.reports.cells import (
 )
 from verse.reports.scores import MARK, competitors, format_name
 from verse.reports.statistics import Estimate
-from verse.types import MissingExtra
 
-try:
+with OptionalImport():
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
-except ModuleNotFoundError as error:
-    raise MissingExtra("matplotlib", "report") from error
 
 SHOWN = 6  # rivals drawn in colour among the curves
 LEGEND_ENTRY = 1.35  # inches that a name in a legend takes

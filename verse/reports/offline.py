@@ -1,4 +1,4 @@
-"""What Ω divides by: Offline, the closed forms beside it, and the gate."""
+"""The reference of Ω: Offline, the closed forms, and the gate."""
 
 from __future__ import annotations
 

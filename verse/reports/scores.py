@@ -1,4 +1,4 @@
-"""The main tables: μ_all and Ω_all of every learner in every cell, and who is first."""
+"""The main tables: μ_all and Ω_all of every learner in every cell, and which one is first."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ABOUT_OMEGA = (
 
 
 def find_standing(cells: Cells, order: str) -> dict[str, str]:
-    """Competing learner → "first", "tied", "undecided" or ""; nobody without a rival."""
+    """Competing learner → "first", "tied", "undecided" or ""; no entry without a rival."""
     names = rank_learners(cells, order)
     if len(names) < 2:
         return dict.fromkeys(names, "alone")
@@ -299,7 +299,7 @@ def format_range(numbers: list[int] | set[int]) -> str:
 
 
 def cell_names(listed: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-    """(bench, ordering) → data set and ordering, with what else it takes to tell benches apart."""
+    """(bench, ordering) → data set and ordering, and what else is needed to distinguish benches."""
     main = usual(r["backbone"] for r in listed)
     benches = {}
     for r in listed:

@@ -16,7 +16,7 @@ from verse.types import BadState
 
 @dataclass(frozen=True)
 class Choice:
-    """The best settings of a learner by mean μ_all over seeds, among so many trials."""
+    """The best settings of a learner by mean μ_all over seeds, and the number of trials."""
 
     dataset: str
     learner: str

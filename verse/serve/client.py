@@ -62,7 +62,7 @@ class Client:
         )
 
     def learn(self, image: object, label: str, *, key: str | None = None) -> dict[str, Any]:
-        """Teach one image; on return it is learned and safe."""
+        """Teach one image. When this returns, it is learned and saved."""
         answer: dict[str, Any] = self._send(
             "POST",
             "/v1/learn",
@@ -99,18 +99,18 @@ class Client:
         return answer
 
     def undo(self, seq: int) -> dict[str, Any]:
-        """Take one of the latest samples back."""
+        """Undo one of the latest samples."""
         answer: dict[str, Any] = self._send("DELETE", f"/v1/samples/{seq}", once=True)
         return answer
 
     def undo_many(self, seqs: Iterable[int]) -> dict[str, Any]:
-        """Take several of the latest samples back, all of them or none."""
+        """Undo several of the latest samples, all or none."""
         body = {"seqs": list(seqs)}
         answer: dict[str, Any] = self._send("POST", "/v1/undo", once=True, json=body)
         return answer
 
     def undo_last(self, count: int) -> dict[str, Any]:
-        """Take the latest samples back."""
+        """Undo the latest samples."""
         body = {"count": count}
         answer: dict[str, Any] = self._send("POST", "/v1/undo", once=True, json=body)
         return answer
@@ -127,7 +127,7 @@ class Client:
         return answer
 
     def merge(self, label: str, into: str) -> dict[str, Any]:
-        """Two labels are one class."""
+        """Merge a class into another one."""
         path = f"{_class(label)}/merge"
         answer: dict[str, Any] = self._send("POST", path, once=True, json={"into": into})
         return answer
@@ -150,7 +150,7 @@ class Client:
             raise ServiceError(f"the service can no longer be heard: {error}", None) from error
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self.http.close()
 
     def __enter__(self) -> Self:

@@ -1,6 +1,7 @@
-"""`tabletop`: things on tables, filmed by a moving camera, rendered here and now.
+"""`tabletop`: objects on tables, filmed by a moving camera, rendered when they are needed.
 
-Here goes what draws these pictures. What other data sets could use does not.
+Belongs here: code that draws these pictures. Does not belong here: what other data sets could
+use.
 
 Twelve categories a person would name, each with differing instances (shape, colour, pattern),
 filmed in sessions that differ in table, room, light, distance, camera path, clutter, occlusion,
