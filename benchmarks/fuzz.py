@@ -184,7 +184,7 @@ def main() -> None:
     import verse
     from verse.serve.app import create_app
     from verse.serve.limits import Limits
-    from verse.serve.logs import silence_senders
+    from verse.serve.server import silence_senders
     from verse.serve.session import Session
 
     silence_senders()

@@ -9,7 +9,7 @@ import numpy as np
 
 from paper.ablations import Ablation
 from verse.reports import statistics, style
-from verse.reports.cells import Bench, Sorted, is_verse, orders_of
+from verse.reports.cells import Bench, SortedResults, is_verse, orders_of
 from verse.reports.figures import ReportFigure
 from verse.reports.statistics import Estimate
 
@@ -20,7 +20,7 @@ NOTE = (
 )
 
 
-def maml(found: Sorted, bench: Bench, folder: Path) -> ReportFigure | None:
+def maml(found: SortedResults, bench: Bench, folder: Path) -> ReportFigure | None:
     """μ_all of VERSE, its variants and the two forms of look-ahead MAML."""
     cells = found.main(bench)
     rivals = [name for name in ("la-maml", "c-maml") if name in cells]

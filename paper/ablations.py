@@ -9,7 +9,7 @@ from typing import TypeVar
 from paper.knobs import EMA_LEVELS, KNOBS, Knob, Value
 from verse import streams
 from verse.reports import statistics
-from verse.reports.cells import Bench, Results, Sorted, format_settings, is_verse
+from verse.reports.cells import Bench, Results, SortedResults, format_settings, is_verse
 from verse.reports.statistics import Estimate
 from verse.reports.tables import Table, Text
 from verse.reports.tuning import sort_key
@@ -111,7 +111,7 @@ class Place:
     base: str
 
 
-def find(found: Sorted) -> list[Ablation]:
+def find(found: SortedResults) -> list[Ablation]:
     """Every knob that was turned, for each data set, backbone and learner."""
     tested = {key: runs for key, runs in found.cells.items() if key.bench.validation is None}
     verses = {key: runs for key, runs in tested.items() if is_verse(key.learner)}

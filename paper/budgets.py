@@ -9,12 +9,12 @@ from dataclasses import replace
 from paper.ablations import on_common_seeds
 from verse import streams
 from verse.reports import statistics
-from verse.reports.cells import Bench, CellKey, Conditions, Results, Sorted, format_settings
+from verse.reports.cells import Bench, CellKey, Conditions, Results, SortedResults, format_settings
 from verse.reports.scores import format_name, format_range
 from verse.reports.tables import Table, Text
 
 
-def budgets(found: Sorted, bench: Bench) -> Table | None:
+def budgets(found: SortedResults, bench: Bench) -> Table | None:
     """Learners × capacities in each ordering, at each learner's main settings."""
     main = found.main(bench)
     conditions = found.conditions(bench)
@@ -65,12 +65,12 @@ def budgets(found: Sorted, bench: Bench) -> Table | None:
     )
 
 
-def _settings_of(found: Sorted, bench: Bench, by: dict[str, Results]) -> str:
+def _settings_of(found: SortedResults, bench: Bench, by: dict[str, Results]) -> str:
     first = next(iter(by.values()))
     return next(k.settings for k, runs in found.cells.items() if runs is first and k.bench == bench)
 
 
-def variants(found: Sorted, bench: Bench) -> Table | None:
+def variants(found: SortedResults, bench: Bench) -> Table | None:
     """Learners that ran with several settings or conditions: all of them, main ones first."""
     main, conditions = found.main(bench), found.conditions(bench)
     rows, records = [], []

@@ -15,7 +15,7 @@ from verse.experiments.result import Result
 from verse.experiments.run import Run
 from verse.learners import defaults
 from verse.reports import statistics
-from verse.reports.cells import Bench, Sorted, orders_of
+from verse.reports.cells import Bench, SortedResults, orders_of
 from verse.reports.statistics import Estimate
 
 ROOT = Path(__file__).parent.parent
@@ -100,9 +100,10 @@ def _walk() -> Iterator[Cell]:
                         yield Cell(bench, order, capacity, orders[order], folder)
 
 
-def finished(folder: str) -> Sorted:
-    """The runs of a folder."""
-    return Sorted(results_in(ROOT / folder))
+@cache
+def finished(folder: str) -> SortedResults:
+    """The runs of a folder, sorted once."""
+    return SortedResults(results_in(ROOT / folder))
 
 
 def bound_cells() -> list[Cell]:

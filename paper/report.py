@@ -158,11 +158,11 @@ def _bench(found: PaperResults, bench: Bench, listed: list[Record], folder: Path
     """One data set with one backbone."""
     section = Section(bench.title)
     section.add(
-        scores.table(found, bench, listed),
+        scores.tabulate_scores(found, bench, listed),
         own_figures.bars(found, bench, folder) if bench.dataset == "joined" else None,
         own_figures.curves(found, bench, folder),
         scores.omega_table(found, bench, listed),
-        offline.table(found, bench),
+        offline.tabulate_offline(found, bench),
         ablation_figures.maml(found, bench, folder),
         budgets.budgets(found, bench),
         budgets.variants(found, bench),

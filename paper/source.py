@@ -14,13 +14,13 @@ from paper.reading import results_in
 from verse.experiments.result import Result
 from verse.experiments.store import Store
 from verse.reports import report
-from verse.reports.cells import Bench, Sorted, bench_of, format_settings, usual
+from verse.reports.cells import Bench, SortedResults, bench_of, format_settings, usual
 
 ROOT = Path(__file__).parent.parent
 ASIDE = ("tabletop", "joined")  # rendered, and made of other sets
 
 
-class PaperResults(Sorted):
+class PaperResults(SortedResults):
     """All cells of a comparison, which of them count, and curves of losses."""
 
     def __init__(

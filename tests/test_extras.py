@@ -108,14 +108,19 @@ def test_the_command_line_names_the_extra(told: dict[str, str], command: tuple[s
 
 
 def test_every_optional_import_is_guarded(root: Path) -> None:
-    """An import of an optional package is inside ``try``, behind one, or behind ``need``."""
+    """An import of an optional package is inside ``OptionalImport`` (or ``try``), or behind one."""
     bare = []
     for path in sorted((root / "verse").rglob("*.py")):
         behind = path.is_relative_to(root / "verse" / "serve") or path.name == "serve.py"
         behind |= path.parent.name == "rivals"  # scripts that other environments run
         tree = ast.parse(path.read_text())
-        tried = {id(n) for t in ast.walk(tree) if isinstance(t, ast.Try) for n in ast.walk(t)}
-        guarded = {m for n in ast.walk(tree) if id(n) in tried for m in imported(n)}
+        blocks = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Try)
+            or (isinstance(node, ast.With) and "OptionalImport()" in ast.unparse(node.items[0]))
+        ]
+        guarded = {m for block in blocks for n in ast.walk(block) for m in imported(n)}
         bare += [
             f"{path.relative_to(root)}:{node.lineno} {module}"
             for node in ast.walk(tree)

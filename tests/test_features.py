@@ -221,4 +221,4 @@ def test_more_chunks_than_open_files(tmp_path: Path) -> None:
     place = store.places(keys)
     chunk, row = (np.array([place[k][j] for k in keys]) for j in (0, 1))
     assert store.rows(chunk, row)[:, 0].tolist() == list(range(300))
-    assert store._map.cache_info().currsize == 128
+    assert store.open_chunk.cache_info().currsize == 128

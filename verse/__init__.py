@@ -3,6 +3,9 @@
 Public names load on first use (PEP 562), so that ``import verse`` takes milliseconds and
 never imports torch.
 
+Belongs into this folder: the classifier and what several folders need. Does not belong here: what
+only one folder needs; docs/architecture.md lists the folders.
+
 >>> import verse
 >>> "StreamClassifier" in dir(verse)
 True

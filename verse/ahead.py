@@ -23,7 +23,7 @@ def prepare_pairs(
 ) -> Iterator[tuple[Tensor, Label]]:
     """(feature, checked label) of each pair in order; an image's error comes at its turn.
 
-    With ``overlap`` a thread of its own computes ``features``, and ``images`` is read one ahead.
+    With ``overlap`` a separate thread computes ``features``, and ``images`` is read one ahead.
 
     >>> import torch
     >>> list(prepare_pairs(lambda images: torch.tensor(images), [1.0, 2.0], "ab", overlap=True))
@@ -48,7 +48,7 @@ def prepare_pairs(
 
 
 def pair_up(images: Iterable[Image], labels: Iterable[Label]) -> Iterator[tuple[Image, Label]]:
-    """(image, label) in order. Where the images have a length, an unequal one is refused at once.
+    """(image, label) in order. If both have a length, the lengths must be equal.
 
     >>> list(pair_up(["a.png", "b.png"], ["mug"]))
     Traceback (most recent call last):

@@ -43,7 +43,7 @@ def circumstances() -> dict[str, str]:
 def differences(saved: dict[str, str], now: dict[str, str] | None = None) -> list[str]:
     """What has changed since, in words; empty when resuming is exact.
 
-    ``now`` is ``circumstances()``, unless whoever saved noted more than these.
+    ``now`` is ``circumstances()`` by default.
     """
     now = circumstances() if now is None else now
     # what an older version did not note is not known to have changed

@@ -142,9 +142,9 @@ class StreamClassifier(FeatureClassifier):
         return self.configuration.document() | {"G": self.backbone.key} | labels
 
     def save(self, path: str | Path, *, taught: Mapping[Label, int] | None = None) -> None:
-        """Write everything to one file, atomically; ``load`` goes on teaching from it anywhere.
+        """Write everything to one file, atomically. ``load`` reads it, also on another machine.
 
-        ``taught`` is how many samples of each label there were, for whoever counts them.
+        ``taught`` is the number of samples of each label, if the caller counts them.
         """
         folder = Path(path).absolute().parent
         if not folder.is_dir():

@@ -161,7 +161,7 @@ class Configuration:
     # ---- comparing --------------------------------------------------------------------------
 
     def differs_from(self, asked: Configuration | Mapping[str, Any]) -> str | None:
-        """One sentence on the first thing that was asked for and is not so here; None: all fits.
+        """A sentence about the first option that differs; None if there is none.
 
         What was not said does not count (settings not given, ``at=None``, ``precision="auto"``),
         nor does where it runs (the place of the weights, threads, device).

@@ -85,7 +85,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Learned:
-    """So many frames have passed; what the learner says about its losses.
+    """A frame was learned: the number of frames so far, and the losses of the learner.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class SoFar:
             raise BadState(f"the saved progress of this stream is damaged: {error!r}") from error
 
     def refuse(self, where: str, reason: Refused) -> None:
-        """Count a refusal; the first is told."""
+        """Count a refused sample; warn about the first one."""
         self.refused += 1
         self.first_refusal = self.first_refusal or f"{where}: {reason}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from types import TracebackType
 
 from verse.types import MissingExtra
 
@@ -34,13 +35,50 @@ APART = ("timm", "transformers")
 
 
 def need(extra: str) -> None:
-    """Refuse to go on without all packages of an extra, none of which is imported.
+    """Raise an error unless all packages of an extra are installed. Imports none of them.
 
     >>> need("qp")
     """
     for module, package in EXTRAS[extra].items():
         if not _is_there(module):
             raise MissingExtra(package, extra)
+
+
+def find_missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
+    """The error that names the extra, or None where the module belongs to none of them.
+
+    >>> print(find_missing_extra(ModuleNotFoundError(name="fastapi.responses")))
+    this needs the package fastapi: pip install 'verse-stream[serve]'
+    """
+    module = (error.name or "").partition(".")[0]
+    for extra, packages in EXTRAS.items():
+        if module in packages:
+            return MissingExtra(packages[module], extra)
+    return None
+
+
+class OptionalImport:
+    """Around an import: if the package is missing, the error names the extra that brings it.
+
+    >>> with OptionalImport():
+    ...     raise ModuleNotFoundError(name="av.container")
+    Traceback (most recent call last):
+    verse.types.MissingExtra: this needs the package av: pip install 'verse-stream[video]'
+    """
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, ModuleNotFoundError):
+            missing = find_missing_extra(error)
+            if missing is not None:
+                raise missing from error
 
 
 def _is_there(module: str) -> bool:

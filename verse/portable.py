@@ -1,6 +1,6 @@
 """Two classifiers become one: ``merge``.
 
-``StreamClassifier.save`` writes a file that any machine goes on teaching from; robots that were
+``StreamClassifier.save`` writes a file that can be taught further on any machine; robots that were
 taught apart share what they know by merging such files.
 """
 
@@ -40,10 +40,10 @@ def merge(
 ) -> StreamClassifier:
     """One classifier that knows what two know; neither of them changes.
 
-    Statistics add exactly: they are, but for rounding, those of one who was taught both streams.
-    Memory takes in the samples of ``b`` by its own rule. The network begins with the outputs of
-    both and is trained on the joint memory. The budget of memory, the seed and the share of known
-    frames that may be refused are those of ``a``.
+    Statistics are added: except for rounding they are those of one classifier that was taught both
+    streams. Memory takes in the samples of ``b`` by its own rule. The network begins with the
+    outputs of both and is trained on the joint memory. The budget of memory, the seed and the share
+    of known frames that may be refused are those of ``a``.
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ class Mergeable(Protocol):
 
     def absorb(self, other: Learner, outputs: Sequence[int], *, steps: int) -> None:
         """Take over what another learner of the same settings has learned of its classes, which
-        are ``outputs`` here. A network may be trained by so many steps on the joint memory."""
+        are ``outputs`` here. A network may then be trained for ``steps`` on the joint memory."""
         ...
 
 
 @torch.no_grad()
 def merge_learners(learner: Learner, other: Learner, labels: Sequence[int], *, steps: int) -> None:
     """One learner that was taught both streams; ``labels`` are its own for the outputs of the
-    other. On an error it is of no use any more."""
+    other. After an error it must not be used any more."""
     if not isinstance(learner, Mergeable):
         raise BadSetting(f"{learner.name} has no way to merge classifiers: verse-joint has one")
     for y in labels:
@@ -120,7 +120,7 @@ def _check_fit(a: StreamClassifier, b: StreamClassifier) -> None:
 def name_classes(
     a: Iterable[Label], b: Iterable[Label], rename_b: Mapping[Label, Label], *, separate: bool
 ) -> list[Label]:
-    """The labels that the classes of ``b`` get beside those of ``a``.
+    """The labels of the classes of ``b`` after merging them with those of ``a``.
 
     >>> name_classes(["mug"], ["mug", "cup"], {"cup": "small cup"}, separate=True)
     ['mug (2)', 'small cup']

@@ -44,7 +44,7 @@ class Camera:
         return len(self._ends) <= self.queue
 
     def record(self, seconds: float) -> bool:
-        """The frame just taken cost so many seconds."""
+        """Record how many seconds the last frame took."""
         start = max(self._arrival, self._ends[-1] if self._ends else 0.0)
         self._ends.append(start + seconds)
         return True

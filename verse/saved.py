@@ -18,7 +18,7 @@ from verse.types import BadState
 
 
 class NotExact(UserWarning):
-    """A loaded classifier goes on correctly, but not bit for bit as it would have where it was."""
+    """A loaded classifier is correct, but its bits may differ from those on the other machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whatever changes while learning: how it is taken back, saved, loaded and followed."""
+"""The protocol for everything that changes while learning: undo, save, load, follow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Stateful(ABC):
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:
-        """Everything as tensors. The key "" stands for the thing itself, if it has one value."""
+        """Everything as tensors. The key "" is used if there is only one value."""
 
     @abstractmethod
     def load_state(self, state: dict[str, Tensor]) -> None:

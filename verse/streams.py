@@ -7,7 +7,7 @@
 ``class-instance``        classes shuffled, videos shuffled inside a class, frames in time order
 ========================  =====================================================================
 
-Every shuffle draws from a random stream of its own, keyed by the seed, its purpose and its class.
+Every shuffle has its own random generator, seeded by the seed, its purpose and its class.
 So two classes of equal size are permuted differently, and the class order of one seed is the same
 in both class orderings, which lets them share what is trained per set of classes.
 """
@@ -46,7 +46,7 @@ def order(
 
 
 def shorten(stream: Ints, length: int) -> Ints:
-    """So many frames of a stream, spread evenly over it; 0, or more than there are: all.
+    """``length`` evenly spaced frames of a stream; 0, or more than there are: all.
 
     >>> shorten(np.arange(10), 4).tolist()
     [0, 2, 5, 7]

@@ -1,4 +1,4 @@
-"""What somebody may have meant who wrote an unknown name."""
+"""Suggestions for a name that is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumers of a stream's events: write down losses and test events while a run goes on.
+"""Consumers of a stream's events: write losses and test results during a run.
 
 A tracker is called with every event and closed at the end; what it does not know it lets pass.
 """
@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from verse.evaluate import Finished, Learned, Tested
+from verse.extras import OptionalImport
 from verse.paths import write_atomic
-from verse.types import BadSetting, MissingExtra
+from verse.types import BadSetting
 
 
 class Tracker(Protocol):
@@ -24,13 +25,13 @@ class Tracker(Protocol):
     def __call__(self, event: object) -> None: ...
 
     def close(self) -> None:
-        """Flush and let go."""
+        """Flush and close."""
 
 
 class JsonLines:
-    """One JSON object per event and line, written at once, so that a reader can follow.
+    """One JSON object per event and line, flushed, so that a reader can follow.
 
-    With ``resume`` the file goes on: what it holds of later frames, which the run repeats, goes.
+    With ``resume`` the file is continued; lines about frames that the run repeats are removed.
 
     Parameters
     ----------
@@ -132,10 +133,8 @@ class TensorBoard:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
+        with OptionalImport():
             from torch.utils.tensorboard.writer import SummaryWriter
-        except ModuleNotFoundError as error:
-            raise MissingExtra("tensorboard", "tensorboard") from error
         self._writer: Any = SummaryWriter(str(path))
 
     def __call__(self, event: object) -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from verse import backbones
-from verse.backbones.efficientnet_lite import VARIANTS, package_file, stages
+from verse.backbones.efficientnet_lite import VARIANTS, build_lite_stages, package_file
 from verse.backbones.weights import read_weights
 from verse.network.same_conv import SameConv
 from verse.types import BadSetting, BadState, MissingExtra
@@ -50,7 +50,7 @@ def test_the_plastic_part_takes_channels_last_and_keeps_its_batchnorms() -> None
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_blocks_are_those_of_the_published_file(name: str) -> None:
-    parts = stages(VARIANTS[name])
+    parts = build_lite_stages(VARIANTS[name])
     ours = sum(p.numel() for part in parts.values() for p in part.parameters())
     file = sum(
         v.numel()

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from verse import backbones
-from verse.backbones.resnet18 import PUBLISHED, stages
+from verse.backbones.resnet18 import PUBLISHED, build_resnet_stages
 from verse.paths import sha256
 
 FILE = "resnet18-imagenet1k-v1.safetensors"
@@ -33,7 +33,7 @@ def test_the_names_are_torchvisions(shared_weights: Path) -> None:
     state = safetensors.torch.load_file(shared_weights / FILE)
     ours = {
         f"{part}.{name}".removeprefix("stem.")
-        for part, module in stages().items()
+        for part, module in build_resnet_stages().items()
         for name in module.state_dict()
     }
     assert ours == set(state) - {"fc.weight", "fc.bias"}

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from verse.cli import COMMANDS, main
-from verse.cli.extras import EXTRAS
 from verse.cli.lazy import LazyGroup
+from verse.extras import EXTRAS
 
 LINE = "Do something."
 BODIES = {

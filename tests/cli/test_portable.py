@@ -85,7 +85,7 @@ def test_directories_are_merged_to_a_directory(robots, tmp_path) -> None:
     [("y\n", ["grey", "black", "white"]), ("n\nsilver\n", ["grey", "black", "silver", "white"])],
 )
 def test_a_terminal_is_asked(robots, tmp_path, monkeypatch, answers, labels) -> None:
-    monkeypatch.setattr("verse.cli.merge._at_terminal", lambda: True)
+    monkeypatch.setattr("verse.cli.merge.has_terminal", lambda: True)
     words = [
         "merge",
         robots / "a.verse",

@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import TensorDataset
 
 from verse import StreamClassifier, backbones, evaluate
-from verse.compat.avalanche import lessons, stream
+from verse.compat.avalanche import build_stream, lessons
 from verse.learners import SLDA
 
 
@@ -39,13 +39,13 @@ def main() -> None:
     train, test = as_classification_dataset(side(120)), as_classification_dataset(side(60))
     benchmark = nc_benchmark(train, test, n_experiences=3, task_labels=False, seed=4)
     backbone = backbones.identity(6)
-    s = stream(benchmark, backbone.G, seed=1)
+    s = build_stream(benchmark, backbone.G, seed=1)
     tested = [
         event
         for event in evaluate.stream(SLDA(backbone.F), s.train, s.test, s.schedule)
         if isinstance(event, evaluate.Tested)
     ]
-    decoded = stream(benchmark, backbone.G, seed=1, workers=1)
+    decoded = build_stream(benchmark, backbone.G, seed=1, workers=1)
     classifier = StreamClassifier(backbone=backbones.identity(6), learner="slda")
     for x, y in lessons(benchmark, seed=1):
         classifier.learn_one(x, y)

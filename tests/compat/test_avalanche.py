@@ -20,7 +20,7 @@ from torch.utils.data import TensorDataset
 
 from tests.real_library import find_python
 from verse.backbones import identity
-from verse.compat.avalanche import lessons, stream
+from verse.compat.avalanche import build_stream, lessons
 from verse.types import BadData
 
 VERSION = "0.6.0"
@@ -38,7 +38,7 @@ def benchmark() -> Thing:
 
 
 def test_experiences_become_test_events() -> None:
-    s = stream(benchmark(), identity(8).G)
+    s = build_stream(benchmark(), identity(8).G)
     assert [(e.after, sorted(e.classes)) for e in s.schedule.events] == [
         (20, [3, 5]),
         (40, [0, 3, 5]),
@@ -50,7 +50,7 @@ def test_experiences_become_test_events() -> None:
 
 def test_shuffling_stays_inside_an_experience_and_follows_the_seed() -> None:
     G = identity(8).G
-    plain, one, again, two = (stream(benchmark(), G, seed=s).train for s in (None, 1, 1, 2))
+    plain, one, again, two = (build_stream(benchmark(), G, seed=s).train for s in (None, 1, 1, 2))
     assert plain.y[:4].tolist() == [3, 5, 3, 5]
     assert torch.equal(one.z, again.z) and not torch.equal(one.z, two.z)
     moves = [np.argsort(one.z[part, 1].numpy()).tolist() for part in (slice(0, 20), slice(20, 40))]
@@ -60,7 +60,7 @@ def test_shuffling_stays_inside_an_experience_and_follows_the_seed() -> None:
 
 def test_an_empty_benchmark_is_told() -> None:
     with pytest.raises(BadData, match="no training or no test"):
-        stream(Thing(train_stream=[], test_stream=[]), identity(8).G)
+        build_stream(Thing(train_stream=[], test_stream=[]), identity(8).G)
 
 
 def test_the_real_library(root: Path) -> None:

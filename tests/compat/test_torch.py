@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 import verse.datasets
 from verse import StreamClassifier, backbones, evaluate, streams
-from verse.compat.torch import frames, samples, stream
+from verse.compat.torch import frames, samples, stream_features
 from verse.features import Features
 from verse.learners import SLDA
 from verse.types import BadData, BadImage, BadSetting
@@ -56,7 +56,7 @@ class Endless(IterableDataset):
     ids=["dataset", "triples", "iterable", "loader", "arrays", "generator"],
 )
 def test_any_kind_gives_the_same_stream(data: object) -> None:
-    got = list(stream(data, G, batch=16))
+    got = list(stream_features(data, G, batch=16))
     assert torch.equal(torch.stack([z for z, _ in got]), X)
     assert [y for _, y in got] == Y.tolist()
     assert all(type(y) is int for _, y in got)
@@ -67,8 +67,8 @@ def test_workers_decode_and_keep_the_order(tmp_path: Path) -> None:
         Image.new("RGB", (30 + i, 30), (20 * i, 0, 0)).save(tmp_path / f"{'ab'[i % 2]}{i:02}.png")
     data = Files(sorted(tmp_path.iterdir()))
     backbone = backbones.build("efficientnet-lite0", weights="random")
-    alone = list(stream(data, backbone.G, batch=4))
-    together = list(stream(data, backbone.G, batch=4, workers=2))
+    alone = list(stream_features(data, backbone.G, batch=4))
+    together = list(stream_features(data, backbone.G, batch=4, workers=2))
     assert [y for _, y in together] == list("a" * 6 + "b" * 6)
     assert all(torch.equal(a[0], b[0]) for a, b in zip(alone, together, strict=True))
     classifier = StreamClassifier(backbone=backbone)
@@ -81,14 +81,14 @@ def test_a_bad_image_in_a_worker_is_told(tmp_path: Path) -> None:
     data = [(np.zeros((4, 4, 9), np.uint8), 0)]
     backbone = backbones.build("efficientnet-lite0", weights="random")
     with pytest.raises(BadImage, match="channels"):
-        list(stream(torch.utils.data.Subset(data, [0]), backbone.G, workers=1))
+        list(stream_features(torch.utils.data.Subset(data, [0]), backbone.G, workers=1))
 
 
 def test_workers_need_a_data_set() -> None:
     with pytest.raises(BadSetting, match="without them"):
-        list(stream([(X[0], 1)], G, workers=2))
+        list(stream_features([(X[0], 1)], G, workers=2))
     with pytest.raises(BadSetting, match="shares itself out"):
-        list(stream(Endless(), G, workers=2))
+        list(stream_features(Endless(), G, workers=2))
 
 
 def test_samples_go_into_the_one_loop() -> None:

@@ -16,7 +16,7 @@ from verse.datasets import tabletop
 from verse.datasets.base import Dataset, DataWarning
 from verse.datasets.tabletop.objects import CATEGORIES
 from verse.datasets.tabletop.paint import PATTERNS, Variety, pattern
-from verse.datasets.tabletop.render import Filmed
+from verse.datasets.tabletop.render import VideoRenderer
 from verse.datasets.tabletop.scene import FilmingSession, TabletopVideo
 from verse.types import BadSetting
 
@@ -93,9 +93,11 @@ def test_pictures_are_those_of_this_version(data: Dataset, i: int) -> None:
 
 
 def test_same_parameters_same_bits() -> None:
-    a, b = (Filmed(TabletopVideo.draw(3, "teapot", 1, 2, 0.03), 48).frame(5) for _ in range(2))
+    a, b = (
+        VideoRenderer(TabletopVideo.draw(3, "teapot", 1, 2, 0.03), 48).frame(5) for _ in range(2)
+    )
     assert np.array_equal(a, b)
-    other = Filmed(TabletopVideo.draw(4, "teapot", 1, 2, 0.03), 48).frame(5)
+    other = VideoRenderer(TabletopVideo.draw(4, "teapot", 1, 2, 0.03), 48).frame(5)
     assert np.abs(a.astype(int) - other).mean() > 5
 
 
@@ -167,8 +169,8 @@ def test_patterns_stay_between_their_colours(style: str) -> None:
 
 def test_the_object_is_seen_in_every_video(data: Dataset) -> None:
     for category in CATEGORIES:
-        film = Filmed(TabletopVideo.draw(0, category, 0, 1, 0.03), 48)
-        _, cover = film._things(*film.video.axes(0))
+        film = VideoRenderer(TabletopVideo.draw(0, category, 0, 1, 0.03), 48)
+        _, cover = film.render_objects(*film.video.axes(0))
         assert cover[12:36, 12:36].mean() > 0.02
 
 
@@ -185,9 +187,9 @@ def test_cache_is_written_once_and_equals_the_renderer(folder: Path) -> None:
         assert np.array_equal(first.test.read(i), fresh.test.read(i))
 
 
-def reel(file: Path | None) -> tabletop.Rendered:
+def reel(file: Path | None) -> tabletop.RenderedFrames:
     """Three short videos, on disk if a file is named."""
-    source = tabletop.Rendered((("mug", 0, 0), ("can", 1, 0), ("bowl", 0, 1)), 2, 24, 0, file)
+    source = tabletop.RenderedFrames((("mug", 0, 0), ("can", 1, 0), ("bowl", 0, 1)), 2, 24, 0, file)
     source.prepare()
     return source
 
@@ -234,10 +236,10 @@ def test_two_at_once(tmp_path: Path) -> None:
 
 
 def test_a_failed_render_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(self: Filmed, k: int) -> None:
+    def stop(self: VideoRenderer, k: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Filmed, "frame", stop)
+    monkeypatch.setattr(VideoRenderer, "frame", stop)
     with pytest.raises(KeyboardInterrupt):
         tabletop.load(**SMALL)
     assert list(folder.iterdir()) == []

@@ -40,7 +40,7 @@ def test_as_if_it_had_never_come(tmp_path, learner) -> None:
     rest = [(z, label) for z, label in samples if label != "class 2"]
     never = clean(rest, learner)
     assert removed == 15 and same(classifier, never) and classifier.samples == 45
-    assert all(torch.equal(v, never.state()[k]) for k, v in classifier._classifier.state().items())
+    assert all(torch.equal(v, never.state()[k]) for k, v in classifier.copy().state().items())
     assert classifier.classes == never.classes and "class 2" not in classifier.taught
     assert heard[-1][0] == heard[-1][1] and [done for done, _ in heard] == sorted(
         done for done, _ in heard

@@ -165,11 +165,11 @@ def test_what_another_grid_works_on_is_left_to_it(toy: Toy, tmp_path: Path) -> N
 def test_time_left_counts_what_runs_alike_took(toy: Toy, tmp_path: Path) -> None:
     fast, slow = [toy(learner="ncm", seed=s) for s in (0, 1)], [toy(seed=s) for s in (0, 1, 2)]
     timing = Timing(plan_tasks([*fast, *slow], Store(tmp_path)))
-    assert timing.left({}, 2) is None
+    assert timing.estimate_seconds({}, 2) is None
     for run, seconds in ((fast[0], 2.0), (slow[0], 10.0)):
         timing.learn(run, seconds)
         timing.end(timing.tasks[run.id])
     (features,) = (task for task in timing.tasks.values() if task.kind == "features")
     timing.end(features)
-    assert timing.left({}, 2) == pytest.approx((2 + 10 + 10) / 2)
-    assert timing.left({slow[1].id: 0.5}, 2) == pytest.approx((2 + 5 + 10) / 2)
+    assert timing.estimate_seconds({}, 2) == pytest.approx((2 + 10 + 10) / 2)
+    assert timing.estimate_seconds({slow[1].id: 0.5}, 2) == pytest.approx((2 + 5 + 10) / 2)

@@ -68,7 +68,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_report_is_lost() -> None:
     process = multiprocessing.get_context("spawn").Process()
     process.start()
     engine = LocalEngine(1)
-    engine._workers.append(local_engine._Worker(process, ours, Task("some", "run", ())))
+    engine.workers.append(local_engine.LocalWorker(process, ours, Task("some", "run", ())))
     os.write(theirs.fileno(), struct.pack("!i", 20_000) + b"half")
     theirs.close()
     (report,) = engine.wait(60)

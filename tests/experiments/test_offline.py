@@ -15,7 +15,7 @@ from verse.evaluate import Samples
 from verse.experiments import Run, execute, in_order, prepare
 from verse.experiments.closed_forms import SHRINKAGES, Sums, features_of, look
 from verse.experiments.offline import ClosedForms, WeakOffline, bounds, files
-from verse.experiments.prepare import nothing
+from verse.experiments.prepare import ignore
 from verse.experiments.reference import (
     BATCH,
     SGD,
@@ -173,10 +173,10 @@ def test_a_weak_reference_is_told(toy: Toy) -> None:
     run = toy(offline=True)
     ready = prepare(run)
     _, schedule = in_order(run, ready)
-    bounds(ready, schedule, run, nothing)
+    bounds(ready, schedule, run, ignore)
     for path in files(ready, schedule, run)[1:]:
         bound = json.loads(Path(path).read_text())
         broken = {"best_by_video": [[v, 1, n] for v, _, n in bound["best_by_video"]]}
         path.write_text(json.dumps(bound | broken))
     with pytest.warns(WeakOffline, match="Ω is too high"):
-        bounds(ready, schedule, run, nothing)
+        bounds(ready, schedule, run, ignore)

@@ -116,13 +116,13 @@ def test_a_metric_is_made_again_only_for_the_class_that_learned(monkeypatch) -> 
     X, y = data()
     learner = taught(X, y)
     learner.predict_many(X)
-    made, make = [], learner._metric
+    made, make = [], learner.build_metric
 
     def counted(scatter):
         made.append(1)
         return make(scatter)
 
-    monkeypatch.setattr(learner, "_metric", counted)
+    monkeypatch.setattr(learner, "build_metric", counted)
     learner.learn_one(X[0], y[0])
     learner.predict_many(X)
     learner.predict_many(X)

@@ -73,7 +73,7 @@ def test_it_draws_classes_together() -> None:
     start = normalize(X)
     for z, label in zip(X[:300], y[:300], strict=True):
         learner.learn_one(z, label)
-    after = learner._phi(X)
+    after = learner.project(X)
 
     def tightness(phi: torch.Tensor) -> float:
         likeness, same = phi @ phi.t(), torch.tensor(y).view(-1, 1) == torch.tensor(y)

@@ -246,5 +246,5 @@ def test_bfloat16_is_near() -> None:
 )
 def test_the_splits_with_convolutions_are_fused(name: str, at: str, units: int) -> None:
     net = Net(backbones.build(name, at=at, weights="random", engine="torch").F)
-    assert len(net._units) == units
-    assert not net._adds_up, "every gradient is written in place"
+    assert len(net.units) == units
+    assert not net.adds_gradients, "every gradient is written in place"

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from paper import ablation_figures
 from tests.reports.made import made
 from verse.reports import style
-from verse.reports.cells import Sorted
+from verse.reports.cells import SortedResults
 
 
 def test_no_whisker_leaves_the_comparison_with_maml(
@@ -25,7 +25,7 @@ def test_no_whisker_leaves_the_comparison_with_maml(
 
     monkeypatch.setattr(style, "save", keep)
     shares = {"verse": 0.2, "verse-lda": 0.9, "la-maml": 0.5}
-    found = Sorted(
+    found = SortedResults(
         made(learner, seed, [share + 0.05 * (seed - 1)] * 6)
         for learner, share in shares.items()
         for seed in range(3)

@@ -62,7 +62,7 @@ learners = [{name = "tinyer", sweep = {lr = [0.003, 0.03], clip = ["none", 1.0]}
 
 
 @pytest.fixture(autouse=True)
-def _toy(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+def toy_modules(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     monkeypatch.syspath_prepend(root / "tests" / "toy")
 
 

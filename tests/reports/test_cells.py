@@ -9,7 +9,7 @@ import pytest
 from tests.reports.made import made
 from verse.experiments.result import Result
 from verse.reports import scores
-from verse.reports.cells import Sorted, rank_learners
+from verse.reports.cells import SortedResults, rank_learners
 
 EASY, HARD = [0.9] * 12, [0.5] * 12
 
@@ -37,7 +37,7 @@ def runs(learner: str, shares: dict[int, float], **record: object) -> list[Resul
 )
 def test_runs_that_differ_in_more_than_the_seed_are_not_pooled(other: dict[str, object]) -> None:
     main = [made("tinyer", seed, EASY) for seed in range(3)] + [made("ncm", 0, EASY)]
-    found = Sorted([*main, made("tinyer", 7, HARD, **other)])
+    found = SortedResults([*main, made("tinyer", 7, HARD, **other)])
     for record in scores.records(found):
         if record["learner"] == "tinyer" and record["n"] == 3:
             assert record["mean"] == pytest.approx(0.9)
@@ -50,11 +50,13 @@ def test_runs_that_differ_in_more_than_the_seed_are_not_pooled(other: dict[str, 
 
 
 def test_runs_without_a_reference_count_for_accuracy_and_not_for_omega() -> None:
-    found = Sorted([made("ncm", 0, EASY), made("ncm", 1, HARD, []), made("ncm", 0, HARD, [])])
+    found = SortedResults(
+        [made("ncm", 0, EASY), made("ncm", 1, HARD, []), made("ncm", 0, HARD, [])]
+    )
     (record,) = scores.records(found)
     assert (record["n"], record["mu_all"]) == (2, pytest.approx(0.7))
     assert (record["omega_n"], record["mean"]) == (1, pytest.approx(0.9))
-    (alone,) = scores.records(Sorted([made("ncm", 1, HARD, [])]))
+    (alone,) = scores.records(SortedResults([made("ncm", 1, HARD, [])]))
     assert (alone["mean"], alone["paper_mean"], alone["omega_n"]) == (None, None, 0)
     assert alone["mu_mean"] == 0.5
 
@@ -62,7 +64,7 @@ def test_runs_without_a_reference_count_for_accuracy_and_not_for_omega() -> None
 def test_ranks_compare_learners_on_the_seeds_they_share() -> None:
     """Seeds 5 to 9 are hard, and only one learner met them: its mean is lower, it is better."""
     ours = {seed: 0.80 if seed < 5 else 0.40 for seed in range(10)}
-    found = Sorted(
+    found = SortedResults(
         runs("derpp", ours)
         + runs("tinyer", dict.fromkeys(range(5), 0.75))
         + runs("ncm", dict.fromkeys(range(3), 0.70))
@@ -74,7 +76,7 @@ def test_ranks_compare_learners_on_the_seeds_they_share() -> None:
 
 
 def test_settings_that_benches_differ_in_are_in_their_names() -> None:
-    found = Sorted(
+    found = SortedResults(
         made(learner, seed, [0.5], thin=thin)
         for learner in ("verse", "ncm")
         for seed in range(3)
@@ -87,13 +89,15 @@ def test_settings_that_benches_differ_in_are_in_their_names() -> None:
 
 
 def test_one_seed_ties_nobody() -> None:
-    found = Sorted([made("derpp", 0, EASY), made("ncm", 0, EASY), made("tinyer", 0, [0.1] * 12)])
+    found = SortedResults(
+        [made("derpp", 0, EASY), made("ncm", 0, EASY), made("tinyer", 0, [0.1] * 12)]
+    )
     assert {r["place"] for r in scores.records(found)} == {"undecided"}
 
 
 def test_a_cell_says_what_it_cost_and_what_it_was_divided_by() -> None:
     weak = made("tinyer", 0, EASY, [0.7] * 12)  # its gate asks for 0.8
-    found = Sorted([replace(weak, learn_seconds=0.5), made("ncm", 0, EASY)])
+    found = SortedResults([replace(weak, learn_seconds=0.5), made("ncm", 0, EASY)])
     by = {r["learner"]: r for r in scores.records(found)}
     assert by["tinyer"]["ms_per_sample"] == 5.0
     assert (by["tinyer"]["memory_samples"], by["tinyer"]["memory_bytes"]) == (20, 4000)
@@ -109,12 +113,14 @@ def test_a_cell_says_what_it_cost_and_what_it_was_divided_by() -> None:
 
 
 def test_without_offline_nothing_is_divided() -> None:
-    found = Sorted([made("tinyer", seed, EASY, []) for seed in range(3)])
+    found = SortedResults([made("tinyer", seed, EASY, []) for seed in range(3)])
     (bench,) = found.benches
     listed = scores.records(found)
     assert scores.omega_table(found, bench, listed) is None
     assert "Ω_all" not in scores.cell_table(found, bench, "class-instance", listed).head
-    assert scores.table(found, bench, listed).rows[-1][0].text == "tinyer"  # no row of dashes
+    assert (
+        scores.tabulate_scores(found, bench, listed).rows[-1][0].text == "tinyer"
+    )  # no row of dashes
 
 
 def test_what_can_be_reached_is_below_the_learners() -> None:
@@ -122,10 +128,10 @@ def test_what_can_be_reached_is_below_the_learners() -> None:
         replace(r, events=tuple(replace(e, reachable=600) for e in r.events))
         for r in runs("ncm", {0: 0.4, 1: 0.5}, order="instance")
     ]
-    found = Sorted(shown)
+    found = SortedResults(shown)
     (record,) = scores.records(found)
     assert record["ceiling"] == 0.5
-    rows = scores.table(found, found.benches[0], [record]).rows
+    rows = scores.tabulate_scores(found, found.benches[0], [record]).rows
     assert [cell.text for cell in rows[-1]][:2] == ["Ceiling (classes shown)", "0.500"]
 
 
@@ -140,6 +146,6 @@ def test_two_omegas() -> None:
         )
         for r in (made("ncm", seed, [0.5] * 4, [0.8] * 4) for seed in range(3))
     ]
-    (record,) = scores.records(Sorted(better))
+    (record,) = scores.records(SortedResults(better))
     assert (record["mean"], record["paper_mean"]) == (pytest.approx(0.5), pytest.approx(0.625))
     assert record["reference"] == "lda" and record["mu_all"] == record["mu_mean"]

@@ -10,7 +10,7 @@ import pytest
 from tests.serve.browsing import chromium
 from verse.experiments.store import Store
 from verse.reports import report as reports
-from verse.reports.cells import Sorted
+from verse.reports.cells import SortedResults
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.browser
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 def report(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("report")
     few = [r for r in store.results() if r.run.learner in ("verse", "ncm", "la-maml")]
-    reports.make(Sorted(few), out)
+    reports.make(SortedResults(few), out)
     return out / "index.html"
 
 

@@ -18,17 +18,17 @@ from tests.reports.made import made
 from verse.experiments.recipe import parse
 from verse.experiments.store import Store
 from verse.reports import classes, report, scores, tuning
-from verse.reports.cells import Sorted, rank_learners
+from verse.reports.cells import SortedResults, rank_learners
 from verse.reports.tables import Table, Text
 from verse.types import BadState
 
 
 @pytest.fixture(scope="module")
-def found(store: Store) -> Sorted:
-    return Sorted(store.results())
+def found(store: Store) -> SortedResults:
+    return SortedResults(store.results())
 
 
-def test_cells_have_all_seeds_once_and_no_validation(found: Sorted, store: Store) -> None:
+def test_cells_have_all_seeds_once_and_no_validation(found: SortedResults, store: Store) -> None:
     listed = scores.records(found)
     assert {r["n"] for r in listed} == {3}
     assert len(listed) == 7 * 2
@@ -44,7 +44,7 @@ def test_cells_have_all_seeds_once_and_no_validation(found: Sorted, store: Store
     assert (facts["validation_runs"], facts["runs"] + 10) == (10, len(store.ids()))
 
 
-def test_first_only_beyond_chance_and_never_a_fine_tuner(found: Sorted) -> None:
+def test_first_only_beyond_chance_and_never_a_fine_tuner(found: SortedResults) -> None:
     (bench,) = found.benches
     cells = found.main(bench)
     for order in ("iid", "class-instance"):
@@ -55,13 +55,13 @@ def test_first_only_beyond_chance_and_never_a_fine_tuner(found: Sorted) -> None:
         assert (place[best] == "tied") == bool(tied)
         assert list(place.values()).count("first") <= 1
     listed = scores.records(found)
-    text = scores.table(found, bench, listed).markdown()
+    text = scores.tabulate_scores(found, bench, listed).markdown()
     assert "| `gdumb`ᶠ |" in text
     assert text.count("**") == 2 * 2  # one bold figure in each ordering
 
 
 def test_the_report_is_complete(store: Store, tmp_path: Path) -> None:
-    report.make(Sorted(store.results()), tmp_path, "My photos")
+    report.make(SortedResults(store.results()), tmp_path, "My photos")
     names = {path.stem for path in (tmp_path / "figures").iterdir()}
     kinds = {name.partition("-verse_toy")[0] for name in names}
     assert kinds == {"alpha", "mu", "omega", "confusion"}
@@ -88,13 +88,15 @@ def test_the_report_is_complete(store: Store, tmp_path: Path) -> None:
     assert len(links.inside) == len(names)  # the page alone shows all figures
     # the same store gives the same bytes
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-    report.make(Sorted(store.results()), tmp_path, "My photos")
+    report.make(SortedResults(store.results()), tmp_path, "My photos")
     assert before == {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
 
 
 def test_a_smaller_report_leaves_nothing_of_a_larger_one(store: Store, tmp_path: Path) -> None:
     few = [r for r in store.results() if r.run.learner == "ncm"]
-    report.make(Sorted([r for r in store.results() if r.run.learner in ("ncm", "slda")]), tmp_path)
+    report.make(
+        SortedResults([r for r in store.results() if r.run.learner in ("ncm", "slda")]), tmp_path
+    )
     mine = tmp_path / "figures" / "mine.png"
     mine.write_bytes(b"")
     old = tmp_path / "tables" / "old.csv"
@@ -102,7 +104,7 @@ def test_a_smaller_report_leaves_nothing_of_a_larger_one(store: Store, tmp_path:
     record = tmp_path / "report.json"
     facts = json.loads(record.read_text())
     record.write_text(json.dumps(facts | {"files": [*facts["files"], "tables/old.csv"]}))
-    report.make(Sorted(few), tmp_path)
+    report.make(SortedResults(few), tmp_path)
     assert mine.exists() and not old.exists()
 
 
@@ -116,8 +118,8 @@ def test_classes_and_what_they_are_taken_for() -> None:
     result = replace(result, events=(result.events[0], last))
     assert classes.accuracies([result, result]) == {"cup": 0.5, "mug": 1.0}
     assert classes.mistakes([result]) == {"cup": "mug"}
-    found = Sorted([result])
-    table = classes.table(found, found.benches[0], "class-instance")
+    found = SortedResults([result])
+    table = classes.tabulate_classes(found, found.benches[0], "class-instance")
     assert table is not None
     assert [cell.text for cell in table.rows[0]] == ["cup", "0.500", "mug"]
 
@@ -168,8 +170,8 @@ def test_of_equal_trials_the_table_shows_the_one_that_was_taken() -> None:
         for lr in (0.001, 0.01, 0.03)
     ]
     for taken in (0.01, 0.03):
-        found = Sorted([*trials, made("tinyer", 0, [0.5], settings={"lr": taken})])
-        (row,) = tuning.table(found, found.tuning[0]).rows
+        found = SortedResults([*trials, made("tinyer", 0, [0.5], settings={"lr": taken})])
+        (row,) = tuning.tabulate_tuning(found, found.tuning[0]).rows
         assert row[2].text == f"class-instance: lr = {taken} (as good: 2 others)"
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 from tests.reports.made import made
 from verse.experiments.store import Store
 from verse.reports import statistics
-from verse.reports.cells import Sorted
+from verse.reports.cells import SortedResults
 
 HALF = [1.0, 0.0] * 6  # right on every second of twelve test videos
 EVEN = [0.5] * 12  # as good, but equally on all of them
@@ -38,7 +38,7 @@ def test_holm_never_helps_and_keeps_the_order() -> None:
 
 
 def test_an_interval_holds_the_mean_and_shrinks_with_seeds(store: Store) -> None:
-    found = Sorted(store.results())
+    found = SortedResults(store.results())
     (bench,) = found.benches
     runs = found.main(bench)["tinyer"]["class-instance"]
     estimate = statistics.omega(runs)
@@ -96,7 +96,7 @@ def test_a_contrast_is_the_difference_of_differences() -> None:
 
 
 def test_a_paired_difference_with_itself_is_nothing(store: Store) -> None:
-    found = Sorted(store.results())
+    found = SortedResults(store.results())
     (bench,) = found.benches
     runs = found.main(bench)["tinyer"]["iid"]
     assert statistics.difference(runs, runs) == (0.0, 0.0, 0.0, 3, 1.0)

@@ -216,7 +216,7 @@ def test_frames_are_kept_for_a_minute_within_bounds(monkeypatch) -> None:
     monkeypatch.setattr(pictures.time, "monotonic", lambda: now + 61)
     with pytest.raises(NotFound):
         frames.get(third)
-    assert not frames._kept and frames._used.used == 0
+    assert not frames and frames.bytes == 0
 
 
 def test_odd_names_of_classes_are_not_found(serve) -> None:

@@ -92,7 +92,7 @@ def test_refusals_are_told_at_once() -> None:
 def test_it_speaks_to_the_service(serve, picture) -> None:
     app = serve(token="a-token-of-enough-characters")
     with Client(token="a-token-of-enough-characters") as client:
-        client._http = app  # the same interface, without a network
+        client.http = app  # the same interface, without a network
         app.headers["Authorization"] = "Bearer a-token-of-enough-characters"
         assert client.learn(picture(), "a/b".replace("/", " ü "))["seq"] == 1
         assert client.learn(np.zeros((8, 8, 3), np.uint8), "dark")["classes"] == 2

@@ -89,18 +89,18 @@ def test_a_picture_that_takes_too_long_is_refused_and_harms_no_other() -> None:
     try:
         for _ in range(4):  # both have started
             decoder.decode(saved(SQUARE, "PNG")).result(60)
-        stopped, other = decoder._idle.get(), decoder._idle.get()
-        stopped._process.send_signal(signal.SIGSTOP)  # too slow on any machine
-        decoder._idle.put(stopped)
+        stopped, other = decoder.idle.get(), decoder.idle.get()
+        stopped.process.send_signal(signal.SIGSTOP)  # too slow on any machine
+        decoder.idle.put(stopped)
         slow = decoder.decode(saved(SQUARE, "PNG"), "slow.png")
-        while not decoder._idle.empty():  # until it was taken
+        while not decoder.idle.empty():  # until it was taken
             time.sleep(0.01)
-        decoder._idle.put(other)
+        decoder.idle.put(other)
         beside = [decoder.decode(saved(SQUARE, "JPEG")) for _ in range(5)]
         assert [b.result(60).inputs.shape for b in beside] == [(30, 40, 3)] * 5
         with pytest.raises(BadImage, match=r"slow\.png took more than 3 s"):
             slow.result(60)
-        assert stopped._process.returncode == -signal.SIGKILL
+        assert stopped.process.returncode == -signal.SIGKILL
         for _ in range(4):  # the process that was killed is replaced
             assert decoder.decode(saved(SQUARE, "PNG")).result(60).small.shape == (30, 40, 3)
     finally:
@@ -111,10 +111,10 @@ def test_a_process_that_dies_is_replaced() -> None:
     decoder = Decoder(lambda pixels: pixels, workers=1)
     decoder.start()
     try:
-        process = decoder._idle.get()
-        process._process.kill()
-        process._process.wait()
-        decoder._idle.put(process)
+        process = decoder.idle.get()
+        process.process.kill()
+        process.process.wait()
+        decoder.idle.put(process)
         with pytest.raises(BadImage, match="cannot be decoded"):
             decoder.decode(saved(SQUARE, "PNG")).result(60)
         assert decoder.decode(saved(SQUARE, "PNG")).result(60).small.shape == (30, 40, 3)
@@ -139,11 +139,11 @@ def test_an_error_of_the_preprocessing_leaves_the_process_usable() -> None:
 def test_closing_ends_the_processes() -> None:
     decoder = Decoder(lambda pixels: pixels, workers=2)
     decoder.start()
-    started = [decoder._idle.get(), decoder._idle.get()]
+    started = [decoder.idle.get(), decoder.idle.get()]
     for process in started:
-        decoder._idle.put(process)
+        decoder.idle.put(process)
     decoder.close()
-    assert all(process._process.returncode is not None for process in started)
+    assert all(process.process.returncode is not None for process in started)
     with pytest.raises(Closing):
         decoder.decode(b"late")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import ssl
 import threading
@@ -27,9 +26,14 @@ SLOW = 60.0  # seconds that a busy machine may need; the limits under test are f
 
 
 @pytest.fixture
-def running(session) -> Iterator[Callable[..., int]]:
+def servers() -> list[tuple[Server, threading.Thread]]:
+    """Those that ``running`` has started."""
+    return []
+
+
+@pytest.fixture
+def running(session, servers) -> Iterator[Callable[..., int]]:
     """``running(header_seconds=…)``: the real server in a thread; returns its port."""
-    ended: list[tuple[Server, threading.Thread]] = []
 
     def start(certificate: str | None = None, key: str | None = None, **limits: float) -> int:
         allowed = Limits(**{"rate": 0.0, **limits})  # type: ignore[arg-type]
@@ -44,15 +48,15 @@ def running(session) -> Iterator[Callable[..., int]]:
         )
         thread = threading.Thread(target=server.run)
         thread.start()
-        ended.append((server, thread))
+        servers.append((server, thread))
         port = int(sockets[0].getsockname()[1])
         assert begun.wait(60)
         return port
 
     yield start
-    for server, thread in ended:
+    for server, thread in servers:
         server.should_exit = server.force_exit = True
-        server._app.state.events.close()
+        server.app.state.events.close()
         thread.join(60)
         assert not thread.is_alive()
     session.close()
@@ -220,16 +224,15 @@ def test_listeners_are_counted_in_one_step(running) -> None:
         assert time.monotonic() < deadline
 
 
-def test_who_does_not_take_an_answer_is_let_go(running, session) -> None:
+def test_who_does_not_take_an_answer_is_let_go(running, servers) -> None:
     port = running(write_seconds=0.5)
     with connect(port) as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         one.sendall(f"GET /v1/events HTTP/1.1\r\n{HOST}\r\n".encode())
         assert one.recv(100)
-        tell, deadline = session._listeners[0], time.monotonic() + SLOW
-        events = tell.__self__
+        events, deadline = servers[0][0].app.state.events, time.monotonic() + SLOW
         while events.listeners:
-            tell("status", {"padding": "x" * 100_000})
+            events.send("status", {"padding": "x" * 100_000})
             time.sleep(0.02)
             assert time.monotonic() < deadline
 
@@ -285,7 +288,7 @@ def test_turns_of_one_address_do_not_hold_up_another() -> None:
         gate.set()
         await asyncio.gather(*tasks, return_exceptions=True)
         await one("a", "a5")
-        assert not turns._active and not turns._queues
+        assert not turns.addresses
         return order
 
     assert asyncio.run(run()) == ["a1", "b1", "a3", "a5"]
@@ -299,7 +302,7 @@ def test_quotas_rates_and_addresses() -> None:
     empty = Quota(1, 1)
     empty.take("a")
     empty.give("a")
-    assert json.dumps(empty._of) == "{}"  # addresses that left are forgotten
+    assert not empty.addresses  # addresses that left are forgotten
     rate = RequestRate(1.0)
     assert rate.wait("a") == 0 and rate.wait("a") > 0 and rate.wait("b") == 0
     assert address_of("2001:db8::1") == address_of("2001:db8::2:3")

@@ -27,7 +27,7 @@ class Camera:
         self.colour = colour
         self.port = 0
         self.sent = 0
-        self._server: ThreadingHTTPServer | None = None
+        self.server: ThreadingHTTPServer | None = None
         self.start()
 
     @property
@@ -42,8 +42,8 @@ class Camera:
                 self.send_response(200)
                 self.send_header("Content-Type", "multipart/x-mixed-replace;boundary=frame")
                 self.end_headers()
-                server = camera._server
-                while server is not None and camera._server is server:
+                server = camera.server
+                while server is not None and camera.server is server:
                     picture = make_jpeg(camera.colour)
                     head = f"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: {len(picture)}"
                     try:
@@ -56,13 +56,13 @@ class Camera:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        self._server.daemon_threads = True
-        self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def stop(self) -> None:
-        server, self._server = self._server, None
+        server, self.server = self.server, None
         if server is not None:
             server.shutdown()
             server.server_close()

@@ -1,7 +1,7 @@
 """Pretrained networks in two parts: G, frozen, from images to features; F, plastic, behind it.
 
-Here goes what makes, runs and exports these networks, and how an image becomes their input. What
-learns, and files of results or features, do not.
+Belongs here: code that builds, runs and exports these networks, and that prepares images for
+them. Does not belong here: anything that learns, and files of features or results.
 """
 
 from __future__ import annotations

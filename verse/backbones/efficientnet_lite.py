@@ -35,7 +35,7 @@ EPSILON = 1e-3
 
 @dataclass(frozen=True)
 class LiteVariant:
-    """What tells one member of the family from another.
+    """The numbers in which members of the family differ.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def scale_width(channels: int, factor: float) -> int:
     return near if near >= 0.9 * wanted else near + 8
 
 
-def stages(variant: LiteVariant) -> dict[str, nn.Module]:
+def build_lite_stages(variant: LiteVariant) -> dict[str, nn.Module]:
     """The network without its classifier, in order of computation, each stage by its name."""
     stem = conv_unit("", "", 3, 32, size=variant.size, kernel=3, stride=2) | {"relu": nn.ReLU6()}
     parts: dict[str, nn.Module] = {"stem": nn.Sequential(OrderedDict(stem))}
@@ -183,11 +183,11 @@ def package_file(name: str) -> Path:
     raise MissingExtra(package, name.removeprefix("efficientnet-"))
 
 
-def our_name(published: str) -> str:
+def translate_lite_key(published: str) -> str:
     """The name of a tensor here, from its name in the published file.
 
-    >>> our_name("_blocks.3._bn0.weight"), our_name("_conv_head.weight"), our_name("_bn0.bias")
-    ('blocks.3.layers.bn0.weight', 'head.conv.weight', 'stem.bn.bias')
+    >>> [translate_lite_key(k) for k in ("_blocks.3._bn0.weight", "_conv_head.weight", "_bn0.bias")]
+    ['blocks.3.layers.bn0.weight', 'head.conv.weight', 'stem.bn.bias']
     """
     top = {
         "_conv_stem": "stem.conv",
@@ -205,12 +205,16 @@ def our_name(published: str) -> str:
 def build(name: str, at: str, weights: str | Path | None) -> Network:
     """The network cut at ``at`` with published, given or random weights."""
     variant = VARIANTS[name]
-    parts = stages(variant)
+    parts = build_lite_stages(variant)
     if weights == RANDOM:
         randomise(parts)
     else:
         path = Path(weights) if weights is not None else package_file(name)
-        state = {our_name(k): v for k, v in read_weights(path).items() if not k.startswith("_fc.")}
+        state = {
+            translate_lite_key(k): v
+            for k, v in read_weights(path).items()
+            if not k.startswith("_fc.")
+        }
         fill(parts, state, path)
     last = [part for part in parts if part.startswith("blocks.")][-1]
     at = last if at == "blocks.last" else at

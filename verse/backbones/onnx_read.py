@@ -1,7 +1,7 @@
 """The part of the ONNX file format we read: messages as lists of fields, nothing trusted.
 
-Weights in files beside the model are read into it here, so that nothing else ever opens a path
-that a model names. Field numbers are those of onnx.proto3.
+External weights (files next to the model) are read into it here, so that nothing else ever opens a
+path that a model names. Field numbers are those of onnx.proto3.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class BasicBlock(nn.Module):
         return z
 
 
-def stages() -> dict[str, nn.Module]:
+def build_resnet_stages() -> dict[str, nn.Module]:
     """The network without its classifier, in order of computation, each stage by its name."""
     stem = {
         "conv1": nn.Conv2d(3, 64, 7, 2, 3, bias=False),
@@ -83,10 +83,10 @@ def stages() -> dict[str, nn.Module]:
     return parts
 
 
-def our_name(published: str) -> str:
+def translate_resnet_key(published: str) -> str:
     """torchvision keeps the stem's layers at the top; everything else has the same name.
 
-    >>> our_name("bn1.weight"), our_name("layer4.1.bn1.weight")
+    >>> translate_resnet_key("bn1.weight"), translate_resnet_key("layer4.1.bn1.weight")
     ('stem.bn1.weight', 'layer4.1.bn1.weight')
     """
     return published if published.startswith("layer") else f"stem.{published}"
@@ -94,14 +94,18 @@ def our_name(published: str) -> str:
 
 def build(at: str, weights: str | Path | None) -> Network:
     """The network cut at ``at`` with published, given or random weights."""
-    parts = stages()
+    parts = build_resnet_stages()
     if weights == RANDOM:
         randomise(parts)
     else:
         path = (
             Path(weights) if weights is not None else find_weights(PUBLISHED, backbone="resnet18")
         )
-        state = {our_name(k): v for k, v in read_weights(path).items() if not k.startswith("fc.")}
+        state = {
+            translate_resnet_key(k): v
+            for k, v in read_weights(path).items()
+            if not k.startswith("fc.")
+        }
         fill(parts, state, path)
     return split_network(
         parts, at, last_map="avgpool", backbone="resnet18", preprocess=Preprocess()

@@ -1,5 +1,5 @@
 """What ``verse bench`` measures: contestants take turns in one run, so that ratios hold.
 
-Here goes what measures the speed of an installed version. What measures accuracy, or takes hours,
-does not: that is in the repository's ``benchmarks/``.
+Belongs here: measurements of the speed of an installed version. Does not belong here:
+measurements of accuracy or of hours, which are in the repository's ``benchmarks/``.
 """

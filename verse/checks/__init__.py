@@ -1,6 +1,7 @@
 """The conformance suite: what must hold for any learner and any memory.
 
-Here goes what every learner or memory must pass, whoever wrote it. A test of one method does not.
+Belongs here: checks that every learner or memory must pass. Does not belong here: a test of one
+method.
 
 Authors of new ones run it against theirs::
 

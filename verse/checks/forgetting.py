@@ -16,7 +16,7 @@ from verse.learners.base import Learner
 
 
 def check_forget(make: LearnerMaker) -> None:
-    """A forgotten class never answers again, leaves memory, and the learner goes on."""
+    """A forgotten class is never predicted, leaves memory, and the learner still learns."""
     learner = make_learner(make)
     stream = small_stream(learner.F)
     learn_all(learner, stream)

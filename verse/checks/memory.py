@@ -57,7 +57,7 @@ def check_memory_draws(make: MemoryMaker) -> None:
 
 
 def check_memory_resume(make: MemoryMaker) -> None:
-    """Saved and loaded at any moment, it goes on choosing and drawing the same."""
+    """A memory that is saved and loaded makes the same choices and draws as before."""
     offers = list(_offers(5, 80))
     for stop in (0, 3, 8, 40):
         a, b = _memory(make), _memory(make, seed=9)
@@ -72,7 +72,7 @@ def check_memory_resume(make: MemoryMaker) -> None:
 
 
 def check_memory_discard(make: MemoryMaker) -> None:
-    """Discarding a class removes all of it and nothing else, and the memory goes on."""
+    """Discarding a class removes all of it and nothing else; the memory still works."""
     memory = _memory(make)
     for z, y in _offers(3, 30):
         _add(memory, z, y)

@@ -1,6 +1,7 @@
 """The command line: one file per command, loaded only when it is called.
 
-Here goes what reads options and prints. Work that a Python user would want, too, does not.
+Belongs here: code that reads options and prints. Does not belong here: work that a Python user
+needs, too.
 
 Each file ``verse/cli/NAME.py`` has a click command named ``command``; the table below gives its
 place and the line that ``verse --help`` shows, so that the overview imports none of them.

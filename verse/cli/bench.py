@@ -75,8 +75,8 @@ def command(
 ) -> None:
     """Measure the speed and the memory use on this machine.
 
-    The contestants take turns, so that other work on the machine slows all of them. The networks
-    have random weights, so nothing is downloaded, except the packages for --rivals.
+    The compared programs take turns, so that other work on the machine slows all of them. The
+    networks have random weights, so nothing is downloaded, except the packages for --rivals.
     """
     for option, value, least in (("--rounds", rounds, 2), ("--steps", steps, 100)):
         if value < least:

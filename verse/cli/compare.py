@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="Code of your own that the recipes may name, such as my_module.MyLearner; "
-    "may be given again.",
+    "can be repeated.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would run, and stop.")
 @json_option
@@ -177,7 +177,7 @@ def hours(tasks: Sequence[Task], store: Store, width: int) -> float | None:
     known = store.results(skip_damaged=True) if store.folder.is_dir() else []
     for result in known:
         timing.learn(result.run, result.seconds)
-    seconds = timing.left({}, width) if tasks else 0.0
+    seconds = timing.estimate_seconds({}, width) if tasks else 0.0
     return None if seconds is None else seconds / 3600
 
 

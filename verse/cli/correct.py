@@ -9,7 +9,7 @@ import click
 
 
 def has_terminal() -> bool:
-    """Is there somebody to ask?"""
+    """Is standard input a terminal?"""
     return sys.stdin.isatty()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from verse.cli.interrupt import loading
+from verse.cli.interrupt import exit_on_interrupt
 from verse.cli.output import plain_warnings
 from verse.configuration import (
     DEFAULT_BACKBONE,
@@ -87,7 +87,7 @@ def begin_options(command: Decorated) -> Decorated:
 
 
 def refuse_locked(directory: Path) -> None:
-    """One sentence, at once, if another process has the directory open for writing."""
+    """Raise an error if another process has the directory open for writing."""
     if not (directory / "lock").exists():
         return
     import filelock
@@ -109,13 +109,13 @@ def open_directory(
     readonly: bool = False,
     options: dict[str, Any] | None = None,
 ) -> DurableClassifier:
-    """Open with so many threads for learning and so many for G.
+    """Open with these numbers of threads for learning and for G.
 
     Half the cores by default, in every command: so the service's learning and answering do not
     fight, and results are the same to the last bit whichever command learned. A directory that was
     new and could not be begun is not left behind.
     """
-    with loading():
+    with exit_on_interrupt():
         import torch
 
         import verse

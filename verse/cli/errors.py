@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from verse.cli.extras import find_missing_extra
+from verse.extras import find_missing_extra
 from verse.types import VerseError
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from verse.cli.directory import Decorated
 from verse.cli.output import console
 from verse.types import BadImage, BadSetting, Prediction, Refused
 
@@ -22,8 +23,28 @@ AT_ONCE = 16  # frames of a film computed together
 REFRESH_SECONDS = 2
 
 
+def video_options(*, every: float) -> Callable[[Decorated], Decorated]:
+    """The options ``--every``, with this default, and ``--seconds``."""
+
+    def add(command: Decorated) -> Decorated:
+        command = click.option(
+            "--seconds",
+            type=click.FloatRange(0, min_open=True),
+            help="Stop a video after this many seconds.",
+        )(command)
+        return click.option(
+            "--every",
+            default=every,
+            show_default=True,
+            type=click.FloatRange(0),
+            help="Seconds between two frames of a video; 0 takes every frame.",
+        )(command)
+
+    return add
+
+
 def check_times(sources: tuple[str, ...], seconds: float | None, as_json: bool) -> None:
-    """A camera never ends: as one JSON document it needs to be told when."""
+    """A camera never ends, so one JSON document needs ``--seconds``."""
     from verse.video import is_live
 
     for source in sources:
@@ -89,7 +110,7 @@ def format_span(span: Span) -> dict[str, object]:
 
 
 def labels_of(source: str, ranges: Path | None, label: str | None) -> list[Range]:
-    """The ranges of a video: from a file, from the one beside it, or one label throughout."""
+    """The ranges of a video: from a file, from the one next to it, or one label for all."""
     from verse.video import Range, is_live, read_ranges, sidecar
 
     if ranges is not None and label is not None:

@@ -1,4 +1,4 @@
-"""A grid while it goes on: a table of means so far, what is running, and the time left."""
+"""The display of a running grid: means so far, what is running, and the time left."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VARIED = ("backbone", "at", "batchnorm", "precision", "memory", "capacity")  # b
 
 
 def labels(runs: Sequence[Run]) -> dict[str, str]:
-    """Run → its learner and whatever else tells it from other runs on the same stream."""
+    """Run → its learner and the settings in which it differs from other runs on the stream."""
     choices = {run.id: dict(run.settings) | {n: getattr(run, n) for n in VARIED} for run in runs}
     groups: dict[tuple[str, str, str, int], list[dict[str, object]]] = defaultdict(list)
     for run in runs:
@@ -129,7 +129,7 @@ class GridLive:
 
     def _left(self) -> str:
         shares = {task: share for task, (_, _, share) in self._running.items()}
-        seconds = self._timing.left(shares, self.width)
+        seconds = self._timing.estimate_seconds(shares, self.width)
         return "time left unknown" if seconds is None else f"about {format_duration(seconds)} left"
 
     def _name(self, task: Task) -> str:

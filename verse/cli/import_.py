@@ -1,4 +1,4 @@
-"""``verse import``: a new durable classifier that goes on from a teachable file."""
+"""``verse import``: a new durable classifier from a teachable file."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from verse import __version__
-from verse.cli.extras import EXTRAS
 from verse.cli.output import json_option, print_json, print_table, result_only
+from verse.extras import EXTRAS
 
 PACKAGES = ("torch", "numpy", "onnxruntime", "safetensors", "pillow", "click", "rich")
 

@@ -42,7 +42,7 @@ def late_interrupts() -> Iterator[None]:
         return
     waiting = False
 
-    def pressed(_: int, frame: FrameType | None) -> None:
+    def interrupt(_: int, frame: FrameType | None) -> None:
         nonlocal waiting
         if not loses_errors(frame):
             raise KeyboardInterrupt
@@ -61,7 +61,7 @@ def late_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt
 
     alarm = signal.signal(signal.SIGALRM, look)
-    signal.signal(signal.SIGINT, pressed)
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
@@ -71,10 +71,10 @@ def late_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def loading() -> Iterator[None]:
-    """Only imports happen inside and nothing has begun: Ctrl-C ends the process at once.
+def exit_on_interrupt() -> Iterator[None]:
+    """While only imports happen, Ctrl-C ends the process at once.
 
-    Importing torch takes seconds, on a busy machine many; nobody should wait for it to stop.
+    Importing torch takes seconds, on a busy machine many. Nothing can be lost yet.
     """
     global _nothing_begun
     before, _nothing_begun = _nothing_begun, True

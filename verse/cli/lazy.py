@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from verse.cli.errors import exit_codes
-from verse.cli.interrupt import late_interrupts, loading
+from verse.cli.interrupt import exit_on_interrupt, late_interrupts
 from verse.suggestions import suggest
 
 
@@ -48,7 +48,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         module = f"{self.package}.{_module(cmd_name)}"
-        with loading():
+        with exit_on_interrupt():
             command = importlib.import_module(module).command
         if not isinstance(command, click.Command):
             raise TypeError(f"{module}.command is not a click command")

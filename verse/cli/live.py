@@ -1,4 +1,4 @@
-"""A run while it goes on: a row for every test event, bars for everything that takes time."""
+"""The display of a run: a row for every test, and progress bars."""
 
 from __future__ import annotations
 

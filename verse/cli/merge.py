@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from verse.cli.correct import has_terminal
 from verse.cli.directory import weights_option
 from verse.cli.output import json_option, plain_warnings, plural, print_json, result_only
 from verse.types import BadLabel, BadSetting, Label
@@ -105,7 +105,7 @@ def _rename(text: str, labels: Sequence[Label]) -> tuple[Label, Label]:
 
 def _ask(shared: Sequence[Label]) -> dict[Label, Label]:
     """New labels for those classes of B that are not those of A."""
-    if not _at_terminal():
+    if not has_terminal():
         names = ", ".join(str(label) for label in shared)
         raise BadLabel(
             f"both classifiers have {names}: give --same if it is the same class, --separate if it "
@@ -116,7 +116,3 @@ def _ask(shared: Sequence[Label]) -> dict[Label, Label]:
         if not click.confirm(f"Both have {label!s}. Is it the same class?", default=True, err=True):
             renamed[label] = click.prompt(f"New label for {label!s} of B", err=True)
     return renamed
-
-
-def _at_terminal() -> bool:
-    return sys.stdin.isatty()

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from verse.cli.directory import device_option, threads_option, weights_option
+from verse.cli.films import check_times, format_span, time_line, video_options
 from verse.cli.output import (
     console,
     format_error,
@@ -31,18 +32,7 @@ from verse.types import BadData, BadImage, Label
     type=click.IntRange(1),
     help="Number of classes to show for each image.",
 )
-@click.option(
-    "--every",
-    default=0.5,
-    show_default=True,
-    type=click.FloatRange(0),
-    help="Seconds between two frames of a video; 0 takes every frame.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(0, min_open=True),
-    help="Stop a video after this many seconds.",
-)
+@video_options(every=0.5)
 @click.option(
     "--ask",
     "correct",
@@ -80,7 +70,6 @@ def command(
     with result_only(as_json):
         from verse.cli.correct import has_terminal, teach_right_label
         from verse.cli.directory import open_directory
-        from verse.cli.films import check_times
 
         check_times(images, seconds, as_json)
         correct = correct and has_terminal()
@@ -141,7 +130,6 @@ def answers(
     classifier: Any, image: str, every: float, seconds: float | None, quiet: bool
 ) -> list[dict[str, Any]]:
     """The document of an image or video."""
-    from verse.cli.films import time_line
     from verse.video import is_live, is_video
 
     try:
@@ -185,7 +173,6 @@ def show_right(rows: list[dict[str, Any]]) -> None:
 
 def show_answers(rows: list[dict[str, Any]], top: int) -> None:
     """One table of the images, and one for each video."""
-    from verse.cli import films
     from verse.video import is_live
 
     if images := [format_row(row, top) for row in rows if "spans" not in row]:
@@ -193,7 +180,7 @@ def show_answers(rows: list[dict[str, Any]], top: int) -> None:
     for row in rows:
         if "spans" in row and not is_live(row["image"]):
             click.echo(row["image"])
-            print_table([films.format_span(span) for span in row["spans"]])
+            print_table([format_span(span) for span in row["spans"]])
 
 
 def format_row(row: dict[str, Any], top: int) -> dict[str, object]:

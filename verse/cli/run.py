@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from verse.cli.directory import device_option
-from verse.cli.interrupt import loading
+from verse.cli.interrupt import exit_on_interrupt
 from verse.cli.output import json_option, plain_warnings, plural, print_json, result_only
 from verse.configuration import DEFAULT_BACKBONE, DEFAULT_LEARNER
 from verse.types import BadSetting
@@ -126,7 +126,7 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
     "--length",
     default=0,
     show_default=True,
-    help="Show so many frames, spread evenly over the stream. [0: all]",
+    help="Use only this many frames, evenly spaced; 0 uses all.",
 )
 @click.option(
     "--every",
@@ -208,7 +208,7 @@ def command(
     shows its result. Use --fresh to start over.
     """
     with result_only(as_json):
-        with loading():
+        with exit_on_interrupt():
             from verse.cli.live import Live
             from verse.experiments import Run, execute, in_order, prepare
             from verse.experiments.line import encode

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from verse.cli.directory import begin_options, device_option, open_directory, refuse_locked
-from verse.cli.interrupt import loading
+from verse.cli.interrupt import exit_on_interrupt
 from verse.cli.output import console, plural
 
 STOP = "Press Ctrl-C to stop; everything taught is saved."
@@ -140,7 +140,7 @@ def command(
     # before anything else: a port in use leaves no folder behind
     sockets = open_sockets(host, port)
     console().print(f"Opening {directory} (a few seconds) …", markup=False, soft_wrap=True)
-    with loading():
+    with exit_on_interrupt():
         from verse.serve.app import create_app
         from verse.serve.server import Server
         from verse.serve.session import Session

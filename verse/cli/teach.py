@@ -16,6 +16,7 @@ from verse.cli.directory import (
     refuse_locked,
     threads_option,
 )
+from verse.cli.films import labels_of, teach_film, video_options
 from verse.cli.output import console, format_error, json_option, plural, print_json, result_only
 from verse.types import BadData, BadImage, Refused
 
@@ -38,18 +39,7 @@ if TYPE_CHECKING:
     "the file of the same name next to the video]",
 )
 @click.option("--label", help="Label of the whole video.")
-@click.option(
-    "--every",
-    default=0.2,
-    show_default=True,
-    type=click.FloatRange(0),
-    help="Seconds between two frames of a video; 0 takes every frame.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(0, min_open=True),
-    help="Stop a video after this many seconds.",
-)
+@video_options(every=0.2)
 @click.option("--again", is_flag=True, help="Also teach images that you have undone or forgotten.")
 @begin_options
 @device_option
@@ -80,7 +70,6 @@ def command(
     are skipped, too.
     """
     with result_only(as_json):
-        from verse.cli.films import labels_of, teach_film
         from verse.video import is_video
 
         refuse_locked(directory)

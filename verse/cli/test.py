@@ -10,7 +10,8 @@ import click
 
 from verse.cli.directory import open_directory, threads_option, weights_option
 from verse.cli.output import console, json_option, print_json, print_table, result_only
-from verse.types import BadData, BadImage, MissingExtra
+from verse.extras import OptionalImport
+from verse.types import BadData, BadImage
 
 if TYPE_CHECKING:
     from verse.durable import DurableClassifier
@@ -149,10 +150,8 @@ def show_test(result: dict[str, Any]) -> None:
 
 def draw(result: dict[str, Any], path: Path) -> None:
     """The confusion matrix as a picture: rows are classes, columns answers."""
-    try:
+    with OptionalImport():
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("matplotlib", "report") from None
 
     rows = list(result["per_class"])
     columns = sorted({row["answer"] for row in result["confusion"]})

@@ -1,8 +1,8 @@
-"""Other libraries' ways of saying the same: river, scikit-learn, Avalanche, PyTorch.
+"""Adapters for other libraries: river, scikit-learn, Avalanche, PyTorch.
 
-Here goes what translates between their interfaces and ours. What our own interface lacks does not:
-it is added there first.
+Belongs here: code that translates between their interfaces and ours. Does not belong here:
+functions that our own interface lacks; add them there first.
 
-Each is a module of its own, imported by name (``from verse.compat.river import RiverClassifier``),
-so that none of these packages is needed for another.
+Import each module by name (``from verse.compat.river import RiverClassifier``): it needs only the
+library that it adapts.
 """

@@ -62,7 +62,9 @@ def lessons(benchmark: Benchmark, *, seed: int | None = 0) -> Iterator[tuple[Any
             yield item[0], int(item[1])
 
 
-def stream(benchmark: Benchmark, G: Extractor, *, seed: int | None = 0, workers: int = 0) -> Stream:
+def build_stream(
+    benchmark: Benchmark, G: Extractor, *, seed: int | None = 0, workers: int = 0
+) -> Stream:
     """The benchmark as features in memory, tested after every experience on the classes so far.
 
     Items must be what G takes: images without the benchmark's own normalisation (``transform``),
@@ -73,7 +75,7 @@ def stream(benchmark: Benchmark, G: Extractor, *, seed: int | None = 0, workers:
     >>> from verse.backbones import identity
     >>> one = Thing(dataset=[([0.0, 1.0], 3, 0), ([0.0, 2.0], 3, 0)])
     >>> two = Thing(dataset=[([1.0, 0.0], 5, 0)])
-    >>> s = stream(Thing(train_stream=[one, two], test_stream=[one, two]), identity(2).G)
+    >>> s = build_stream(Thing(train_stream=[one, two], test_stream=[one, two]), identity(2).G)
     >>> s.schedule.events
     (EvaluationPoint(after=2, classes=(3,)), EvaluationPoint(after=3, classes=(3, 5)))
     """

@@ -21,7 +21,7 @@ BLOCK = 32  # rows that are answered together
 PER_CLASS = 20  # samples that an adapter remembers of each class, if nothing else is said
 
 
-class Labelled:
+class LabelledModel:
     """A learner that gives classes back their own labels, of any kind that can be hashed.
 
     Parameters
@@ -33,7 +33,7 @@ class Labelled:
 
     Pickles hold no pretrained weights: the backbone is built again by its name.
 
-    >>> answers = Labelled(Configuration(), features=2)
+    >>> answers = LabelledModel(Configuration(), features=2)
     >>> for t in range(60):
     ...     answers.learn(np.eye(2)[t % 2] * 3, t % 2 == 0)
     >>> {label: round(p) for label, p in answers.proba_one(np.array([3.0, 0.0])).items()}

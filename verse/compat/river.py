@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from verse.compat.labelled import PER_CLASS, Labelled, options_of
+from verse.compat.labelled import PER_CLASS, LabelledModel, options_of
 from verse.configuration import DEFAULT_BACKBONE, DEFAULT_LEARNER, DEFAULT_MEMORY, Configuration
-from verse.types import BadData, BadSetting, MissingExtra
+from verse.extras import OptionalImport
+from verse.types import BadData, BadSetting
 
-try:
+with OptionalImport():
     from river import base
-except ModuleNotFoundError as error:
-    raise MissingExtra("river", "compat") from error
 
 
 class RiverClassifier(base.Classifier):
@@ -74,7 +73,7 @@ class RiverClassifier(base.Classifier):
         self.per_class = per_class
         self.seed = seed
         self._columns: dict[Hashable, int] = {}
-        self._answers: Labelled | None = None  # built with the first sample: clones stay light
+        self._answers: LabelledModel | None = None  # built with the first sample: clones stay light
 
     @property
     def _multiclass(self) -> bool:
@@ -99,9 +98,11 @@ class RiverClassifier(base.Classifier):
             x = self._vector(_check_features(x), self._columns)
         return self._answers.proba_one(x)
 
-    def _build(self) -> Labelled:
+    def _build(self) -> LabelledModel:
         configuration = Configuration().with_options(options_of(self) | {"seed": self.seed})
-        return Labelled(configuration, features=self.features if self.backbone is None else None)
+        return LabelledModel(
+            configuration, features=self.features if self.backbone is None else None
+        )
 
     def _with_new(self, x: Mapping[Hashable, Any]) -> dict[Hashable, int]:
         """Feature → column, the features of x included; their order in x plays no role."""

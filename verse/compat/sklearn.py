@@ -9,16 +9,15 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from verse.compat.labelled import PER_CLASS, Labelled, options_of
+from verse.compat.labelled import PER_CLASS, LabelledModel, options_of
 from verse.configuration import DEFAULT_LEARNER, DEFAULT_MEMORY, Configuration
-from verse.types import BadData, BadSetting, MissingExtra
+from verse.extras import OptionalImport
+from verse.types import BadData, BadSetting
 
-try:
+with OptionalImport():
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
-except ModuleNotFoundError as error:
-    raise MissingExtra("scikit-learn", "compat") from error
 
 
 class SklearnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -119,7 +118,7 @@ class SklearnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random = check_random_state(self.random_state)
         options = options_of(self) | {"seed": int(random.randint(2**31 - 1))}
         features = self.n_features_in_ if self.backbone is None else None
-        self.answers_ = Labelled(Configuration().with_options(options), features=features)
+        self.answers_ = LabelledModel(Configuration().with_options(options), features=features)
         assert isinstance(random, np.random.RandomState)
         return random
 

@@ -19,11 +19,11 @@ from verse.evaluate import Samples
 from verse.images import rgb
 from verse.types import BadData, BadSetting
 
-Prepared = tuple[npt.NDArray[np.generic], list[Any]]
+PreparedBatch = tuple[npt.NDArray[np.generic], list[Any]]
 """Network inputs [n, …] and their labels."""
 
 
-def stream(
+def stream_features(
     data: Iterable[Any] | Dataset[Any], G: Extractor, *, workers: int = 0, batch: int = 32
 ) -> Iterator[tuple[Tensor, Any]]:
     """(z, y) one at a time, in the order of ``data``, features computed ``batch`` at a time.
@@ -35,11 +35,11 @@ def stream(
 
     >>> from verse.backbones import identity
     >>> pairs = [([1.0, 2.0], "mug"), ([3.0, 4.0], "cup")]
-    >>> [(z.tolist(), y) for z, y in stream(pairs, identity(2).G)]
+    >>> [(z.tolist(), y) for z, y in stream_features(pairs, identity(2).G)]
     [([1.0, 2.0], 'mug'), ([3.0, 4.0], 'cup')]
     """
     prepare = _Prepare(G.preprocess)
-    batches: Iterable[Prepared]
+    batches: Iterable[PreparedBatch]
     if isinstance(data, Dataset):
         if workers > 1 and isinstance(data, IterableDataset):
             raise BadSetting(
@@ -67,7 +67,7 @@ def samples(
     """
     rows: list[Tensor] = []
     labels: list[int] = []
-    for z, y in stream(data, G, workers=workers, batch=batch):
+    for z, y in stream_features(data, G, workers=workers, batch=batch):
         rows.append(z)
         labels.append(_number(y))
     if not rows:
@@ -126,7 +126,7 @@ class _Prepare:
     def __init__(self, preprocess: Callable[[object], npt.NDArray[np.generic]]) -> None:
         self.preprocess = preprocess
 
-    def __call__(self, pairs: Sequence[Any]) -> Prepared:
+    def __call__(self, pairs: Sequence[Any]) -> PreparedBatch:
         return np.stack([self.preprocess(p[0]) for p in pairs]), [_label(p[1]) for p in pairs]
 
 

@@ -1,7 +1,7 @@
 """Data sets by name: ``load("tabletop")``, ``load("folder:photos")``, ``load("core50")``.
 
-Here goes one data set per file, and what finds, splits and downloads their frames. Features, and
-the order of a stream, do not.
+Belongs here: one data set per file, and code that finds, splits and downloads frames. Does not
+belong here: features, and the order of a stream.
 
 A data set is one file with a ``load`` function; its keyword parameters are its options.
 """
@@ -93,7 +93,7 @@ def load(
 ) -> Dataset:
     """The data set called ``spec``: a name, ``folder:PATH``, or a dotted path to your own loader.
 
-    ``root`` is where its files are (a folder is also looked for under ``VERSE_DATA``), ``holdout``
+    ``root`` is where its files are (a folder is also searched for in ``VERSE_DATA``), ``holdout``
     the split rule for those that have none of their own, ``every`` or ``keep`` thin the videos,
     ``validate`` replaces test by validation videos taken out of training (a split rule),
     ``options`` are the loader's own keyword parameters; ``progress`` is told (done, in all) by

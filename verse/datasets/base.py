@@ -34,7 +34,7 @@ class Source(ABC):
 
     @abstractmethod
     def key(self, i: int) -> str:
-        """The cheap identity of frame ``i`` on this machine: changes when its content does."""
+        """An identity of frame ``i`` on this machine; it must change when the content does."""
 
     def name(self, i: int) -> str:
         """The identity of frame ``i`` on any machine (the same copy elsewhere: the same name)."""
@@ -104,7 +104,7 @@ class Frames:
         return self.source.read(int(self.index[i]))
 
     def key(self, i: int) -> str:
-        """The cheap identity of frame ``i`` on this machine, for caches."""
+        """The identity of frame ``i`` on this machine, for caches."""
         return self.source.key(int(self.index[i]))
 
     def name(self, i: int) -> str:

@@ -1,4 +1,4 @@
-"""Fetch one archive over http(s): resumed where it stopped, checked, then put in place at once."""
+"""Fetch one archive over http(s): resumed where it stopped, checked, then renamed."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def unpack_zip(path: Path, folder: Path) -> None:
 
 
 def fetch_archive(archive: Archive, folder: Path, progress: Progress | None = None) -> None:
-    """Fetch the archive beside ``folder``, unpack it there, and remove it."""
+    """Fetch the archive to a file next to ``folder``, unpack it there, and remove it."""
     path = fetch(archive, folder.parent, progress)
     unpack_zip(path, folder)
     path.unlink()

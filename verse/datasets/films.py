@@ -11,14 +11,13 @@ import numpy as np
 
 from verse.datasets.base import Image
 from verse.datasets.files import FILMS, Files
-from verse.types import BadData, BadImage, MissingExtra
+from verse.extras import OptionalImport
+from verse.types import BadData, BadImage
 
 
 def _open(path: Path) -> Any:
-    try:
+    with OptionalImport():
         import av
-    except ImportError:
-        raise MissingExtra("av", "video") from None
     try:
         container = av.open(str(path))
     except (OSError, ValueError) as error:  # PyAV's errors are both, by kind

@@ -6,7 +6,8 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from verse.types import BadData, MissingExtra
+from verse.extras import OptionalImport
+from verse.types import BadData
 
 KIT = "ILSVRC2012_devkit_t12"
 KAGGLE = "LOC_val_solution.csv"
@@ -37,10 +38,8 @@ def _number(wnids: list[str]) -> dict[str, str]:
 
 def _from_kit(data: Path) -> list[str]:
     """The kit numbers classes by its own order, which only its MATLAB file translates."""
-    try:
+    with OptionalImport():
         from scipy.io import loadmat
-    except ImportError:
-        raise MissingExtra("scipy", "compat") from None
     synsets: Any = loadmat(data / "meta.mat", squeeze_me=True)["synsets"]
     wnid = {int(row["ILSVRC2012_ID"]): str(row["WNID"]) for row in synsets}
     numbers = (data / "ILSVRC2012_validation_ground_truth.txt").read_text("ascii").split()

@@ -1,7 +1,8 @@
 """open(path): a classifier that lives in a directory and survives being killed at any moment.
 
-Here goes what keeps a classifier safe on disk: the journal, checkpoints, recovery, backups. It has
-a ``StreamClassifier`` and uses its public methods; how a sample is learned does not go here.
+Belongs here: what keeps a classifier safe on disk: the journal, checkpoints, recovery, backups.
+Does not belong here: how a sample is learned; that is done by public methods of a
+``StreamClassifier``.
 """
 
 from __future__ import annotations

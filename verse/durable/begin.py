@@ -25,7 +25,7 @@ def begin(
     weights: str | Path | None = None,
     learner: str | None = None,
 ) -> StreamClassifier:
-    """Make a new directory that goes on from a classifier, or from a file that ``save`` wrote.
+    """Create a directory from a classifier, or from a file that ``save`` wrote.
 
     All of it or nothing: the directory takes its name when it is whole. What was learned elsewhere
     cannot be undone there. Returns the classifier; ``open`` opens the directory.

@@ -49,7 +49,7 @@ class DurableClassifier(ClassifierView):
     durable
         "each" flushes every sample before it is learned. "batch" learns first and flushes with
         every 32nd sample, or with the first that comes half a second after the last flush: a
-        crash may lose those since then (never a part of one). ``flush()`` does it at once.
+        crash may lose those since then (never a part of one). ``flush()`` writes immediately.
     keep_images
         Keep every taught image, so that another backbone can take over. Grows without bound.
     keep
@@ -57,10 +57,10 @@ class DurableClassifier(ClassifierView):
         so that ``forget_exactly`` reaches them; "none" only those that can be undone. None: as
         the directory has it; a new one keeps none.
     keep_bytes
-        At most so many bytes of features (None: as the directory has it; 1 GB in a new one); the
-        oldest go. Up to 11 checkpoints stay beside them.
+        Largest size of the stored features; the oldest are deleted. None: as stored in the
+        directory, and 1 GB if it is new. Up to 11 checkpoints are kept with them.
     readonly
-        Look and predict only; any number of readers beside one writer.
+        Read and predict only. There can be any number of readers and one writer.
     reread
         Teach everything anew from the kept images if the backbone is another one.
     backbone
@@ -218,11 +218,11 @@ class DurableClassifier(ClassifierView):
     # ---- changing one's mind ----------------------------------------------------------------
 
     def undo(self, seq: int | None = None) -> Label:
-        """Take back one of the latest samples (default: the last): as if it had never come."""
+        """Undo one of the latest samples (default: the last), as if it had never been learned."""
         return self.undo_many([seq] if seq is not None else self.undoable[-1:])[0]
 
     def undo_many(self, seqs: Sequence[int]) -> list[Label]:
-        """Take back several of the latest samples, all of them or none; returns their labels."""
+        """Undo several of the latest samples, all or none. Returns their labels."""
         return self.write_ahead.undo(list(dict.fromkeys(seqs)))
 
     def forget(self, label: Label) -> int:

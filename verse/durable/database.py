@@ -172,7 +172,7 @@ class Database:
     # ---- reading ----------------------------------------------------------------------------
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def read_transaction(self) -> Iterator[None]:
         """Everything read inside is of one moment, whatever a writer does."""
         self.connection.execute("BEGIN")
         try:
@@ -213,7 +213,7 @@ class Database:
 
 
 class HighWaterMark:
-    """The newest acknowledged entry, in a file of its own: it survives a killed process without a
+    """The newest acknowledged entry, in a separate file: it survives a killed process without a
     flush, and after a power failure it may lag behind, never lead."""
 
     def __init__(self, path: Path, readonly: bool) -> None:

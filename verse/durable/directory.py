@@ -118,7 +118,7 @@ class Directory:
         return base, [base, *later[:1], *later[-1:], *more]
 
     def wipe(self, seconds: float = 0) -> None:
-        """Cut the log, which may hold what was forgotten; wait so long for readers to end."""
+        """Cut the log, which may hold what was forgotten; wait up to ``seconds`` for readers."""
         self.unwiped, end = True, time.monotonic() + seconds
         while not self.journal.database.wipe_log():
             if time.monotonic() >= end:

@@ -15,8 +15,8 @@ Statement = tuple[str, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One thing that was done. ``fate`` is "kept", "refused", "undone" or "forgotten"; of those
-    that were not kept only the number stays."""
+    """One operation. ``fate`` is "kept", "refused", "undone" or "forgotten"; unless it is "kept",
+    only the number remains."""
 
     seq: int
     kind: str
@@ -46,7 +46,7 @@ def as_row(entry: JournalEntry) -> tuple[Any, ...]:
 
 
 def struck(seq: int, fate: str) -> Statement:
-    """Nothing but the number of an entry stays."""
+    """The row of an entry of which only the number remains."""
     row = as_row(JournalEntry(seq, "learn", {}, None, fate))
     return "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?)", row
 

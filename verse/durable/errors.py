@@ -10,7 +10,7 @@ class JournalFull(VerseError):
 
 
 class JournalLost(VerseError):
-    """There are checkpoints that the journal does not know: ``verse salvage`` goes on from them."""
+    """There are checkpoints that the journal does not know: ``verse salvage`` recovers them."""
 
 
 class NotWiped(JournalFull):
@@ -26,7 +26,7 @@ class TooLate(BadSetting):
 
 
 class KeyUsed(BadSetting):
-    """An idempotency key stands for another sample, or for one that was taken back."""
+    """An idempotency key stands for another sample, or for one that was undone."""
 
 
 class Taken(BadLabel):

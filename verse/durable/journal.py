@@ -238,9 +238,9 @@ class Journal:
 
     # ---- reading ----------------------------------------------------------------------------
 
-    def reading(self) -> AbstractContextManager[None]:
+    def read_transaction(self) -> AbstractContextManager[None]:
         """Everything read inside is of one moment, whatever a writer does."""
-        return self.database.reading()
+        return self.database.read_transaction()
 
     def meta(self, name: str) -> Any:
         row = self.database.one("SELECT value, checksum FROM meta WHERE name=?", name)

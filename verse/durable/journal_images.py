@@ -15,7 +15,7 @@ READ = "SELECT seq, label, image, crc FROM images WHERE kind=? ORDER BY seq"
 
 
 def image_crc(seq: int, label: str, image: bytes) -> int:
-    """What tells a damaged image from a sound one; SQL calls it by this name, too."""
+    """Checksum of an image; SQL calls this function by the same name."""
     return zlib.crc32(image, zlib.crc32(label.encode(), seq))
 
 

@@ -59,7 +59,7 @@ def short_key(key: str) -> bytes:
 
 
 def key_crc(key: bytes, seq: int, content: bytes | None, label: str | None, fate: str) -> int:
-    """What tells a damaged row from a sound one; SQL calls it by this name, too."""
+    """Checksum of a row; SQL calls this function by the same name."""
     return zlib.crc32(repr((content, label, fate)).encode(), zlib.crc32(key, seq))
 
 

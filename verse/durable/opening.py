@@ -32,7 +32,7 @@ KEEP_BYTES = 1_000_000_000
 
 @dataclass(frozen=True)
 class Request:
-    """What somebody asks for who opens a directory: any option may be left out."""
+    """The options with which a directory is opened; any can be missing."""
 
     path: Path
     configuration: Configuration | None
@@ -178,7 +178,7 @@ def note_record(journal: Journal, record: Record) -> None:
 
 
 def note_circumstances(journal: Journal, *, stacklevel: int) -> None:
-    """Write down versions and threads; warn whoever opened it if they are not those of before."""
+    """Store versions and threads; warn if they differ from the last time."""
     saved, now = journal.meta("circumstances"), checkpoint.circumstances()
     if saved is not None and checkpoint.differences(saved):
         changed = "; ".join(checkpoint.differences(saved))

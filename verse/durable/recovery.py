@@ -38,11 +38,11 @@ def recover(
         for _ in range(ATTEMPTS):
             # a writer may remove a checkpoint between its name and its content
             try:
-                with directory.journal.reading():
+                with directory.journal.read_transaction():
                     return _rebuild(state, directory, directory.starts()[:1], window, offer)
             except BadState:
                 time.sleep(PAUSE)
-    with directory.journal.reading():
+    with directory.journal.read_transaction():
         return _rebuild(state, directory, directory.starts(), window, offer)
 
 

@@ -21,9 +21,9 @@ PARTS = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "acknowle
 
 
 @dataclass(frozen=True)
-class Salvaged:
+class SalvageReport:
     """``position`` is the newest entry that is there again; ``lost`` how many were acknowledged
-    after it (None: nobody knows); ``remains`` where all the rest was put."""
+    after it (None: unknown); ``remains`` where all the rest was put."""
 
     position: int
     lost: int | None
@@ -35,7 +35,7 @@ def remains(path: Path) -> list[Path]:
     return sorted((f for f in path.glob("*.verse") if CHECKPOINT.fullmatch(f.name)), reverse=True)
 
 
-def salvage(path: str | Path) -> Salvaged:
+def salvage(path: str | Path) -> SalvageReport:
     """Begin the journal anew from the newest sound checkpoint. Nothing is deleted: the old journal
     and older checkpoints are moved to a folder inside.
 
@@ -58,7 +58,7 @@ def salvage(path: str | Path) -> Salvaged:
                 part.rename(place / part.name)
         _begin(path, file.name, position, spec)
         lost = None if acknowledged is None else max(0, acknowledged - position)
-        return Salvaged(position, lost, place)
+        return SalvageReport(position, lost, place)
     finally:
         lock.release()
 

@@ -1,4 +1,4 @@
-"""Which sequence number a remembered sample has: its feature tells."""
+"""Finds the sequence number of a stored sample by its feature."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class CheckpointTiming:
         return pending >= BATCH_ENTRIES or time.monotonic() - self._flushed > BATCH_SECONDS
 
     def checkpoint_due(self, position: int) -> bool:
-        """Is it due and cheap enough, or overdue?"""
+        """Should a checkpoint be written now?"""
         now = time.monotonic()
         due = self._samples >= CHECKPOINT_EVERY
         overdue = position - self.saved >= LONGEST_JOURNAL

@@ -152,7 +152,7 @@ class WriteAhead:
             return result
 
     def undo(self, seqs: Sequence[int]) -> list[Label]:
-        """Take back some of the latest samples, all or none; their labels."""
+        """Undo some of the latest samples, all or none. Returns their labels."""
         self.must_be_writable()
         self.flush()
         late = sorted(set(seqs) - set(self.recent))
@@ -177,7 +177,7 @@ class WriteAhead:
     def _replay_without(self, seqs: Set[int]) -> None:
         """The state as if these samples had never come."""
         snapshot, starts = self.snapshots.before(min(seqs)), self.directory.starts(min(seqs))
-        with self.journal.reading():
+        with self.journal.read_transaction():
             if snapshot is not None and (not starts or snapshot.position >= starts[0][0]):
                 snapshot.put_back(self.state)
                 start = snapshot.position

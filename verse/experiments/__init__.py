@@ -1,7 +1,7 @@
 """Experiments: a run is a frozen record whose hash is its identity; executing it gives a result.
 
-Here goes what plans, runs, stores and resumes runs. The loop itself (``verse.evaluate``), and
-tables and figures (``verse.reports``), do not.
+Belongs here: code that plans, executes, stores and resumes runs. Does not belong here: the loop
+itself (``verse.evaluate``), and tables and figures (``verse.reports``).
 """
 
 from __future__ import annotations

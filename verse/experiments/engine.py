@@ -1,4 +1,4 @@
-"""What executes tasks: the contract between a grid and those who work on it."""
+"""The interface of what executes the tasks of a grid."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class GridEngine(Protocol):
 
     @property
     def free(self) -> int:
-        """How many more tasks would start at once."""
+        """How many more tasks can start now."""
 
     @property
     def width(self) -> int:
@@ -55,7 +55,7 @@ class GridEngine(Protocol):
         """Start a task."""
 
     def wait(self, seconds: float) -> Sequence[TaskReport]:
-        """What has happened, after waiting for something to happen for so long at most."""
+        """The reports that have arrived; waits at most this long for the first."""
 
     def stop(self) -> None:
         """End all work; tasks in flight save their checkpoints first."""

@@ -18,8 +18,8 @@ SECONDS = 2.0  # at most, for the steps that are timed
 def seconds_to_learn(run: Run, ready: Prepared) -> float:
     """About how long the learner takes for its stream and the tests on the way.
 
-    Steps are timed on samples from all over the stream, the first ones left out: a memory that
-    holds nothing makes them cheap, and a network that has not run makes them dear.
+    Steps are timed on samples from all over the stream, without the first ones: with an empty
+    memory they are too fast, and the first use of a network is too slow.
     """
     train, schedule = in_order(run, ready)
     learner = build_run_learner(run, ready, len(train))

@@ -12,7 +12,7 @@ from verse import __version__, checkpoint, learners, memory, streams
 from verse.evaluate import Finished, Samples, SoFar, Tested, stream
 from verse.experiments.offline import bounds
 from verse.experiments.partial import Partial
-from verse.experiments.prepare import Prepared, Stage, Watch, nothing, prepare
+from verse.experiments.prepare import Prepared, Stage, Watch, ignore, prepare
 from verse.experiments.result import Result, collect_counters
 from verse.experiments.run import Run
 from verse.learners.base import Learner
@@ -38,11 +38,11 @@ def execute(
     checkpoint_file: Path | None = None,
     resume: bool = False,
     save_seconds: float = SAVE_SECONDS,
-    watch: Watch = nothing,
+    watch: Watch = ignore,
 ) -> Result:
     """Stream the data set through the learner once, then Offline; ``watch`` sees every event.
 
-    With ``checkpoint_file`` the run can be killed at any moment: ``resume=True`` goes on from
+    With ``checkpoint_file`` the run can be killed at any moment: ``resume=True`` continues from
     there, bit-identical on the same machine with the same versions and threads, and refuses the
     file of another run, other data or another backbone (``CannotResume``); the caller removes it
     once the result is safe. ``learner`` is one from ``build_run_learner``, for a caller that

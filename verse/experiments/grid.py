@@ -78,7 +78,7 @@ def _group_by_seed(runs: Sequence[Run]) -> dict[int, tuple[dict[str, object], ..
 
 
 def drive(tasks: Sequence[Task], engine: GridEngine, store: Store, watch: Watch) -> GridOutcome:
-    """Do all tasks; what fails is kept for the end and the rest goes on.
+    """Run all tasks. If one fails, the others continue; errors are reported at the end.
 
     A run's result is stored here and nowhere else, so that none is lost or doubled. A task whose
     worker died is tried again from its checkpoint. Other grids may fill the same store: a run that

@@ -1,4 +1,4 @@
-"""Files of JSON lines that say of every line whether it is still what was written.
+"""Files of JSON lines in which every line has a checksum.
 
 A line ends with the hash of its content. Lines are only ever added at the end, under a lock that
 the caller holds; a last line that was not written to its end is cut off by the next one.

@@ -24,7 +24,9 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 @dataclass
-class _Worker:
+class LocalWorker:
+    """A process and its task."""
+
     process: SpawnProcess
     pipe: Connection
     task: Task | None = None
@@ -36,27 +38,27 @@ class LocalEngine:
 
     def __init__(self, jobs: int, root: str | None = None) -> None:
         self.width, self.root = jobs, root
-        self._workers: list[_Worker] = []
+        self.workers: list[LocalWorker] = []
 
     @property
     def free(self) -> int:
         """Workers without a task, or not started yet."""
-        return self.width - sum(worker.task is not None for worker in self._workers)
+        return self.width - sum(worker.task is not None for worker in self.workers)
 
     def submit(self, task: Task) -> None:
         """Hand the task to an idle worker."""
-        while len(self._workers) < self.width:  # all at once: the next task finds one awake
+        while len(self.workers) < self.width:  # all at once: the next task finds one awake
             self._start()
-        worker = next(worker for worker in self._workers if worker.task is None)
+        worker = next(worker for worker in self.workers if worker.task is None)
         worker.task = task
         with suppress(BrokenPipeError):  # it died while idle: wait() finds out and says so
             worker.pipe.send(task)
 
     def wait(self, seconds: float) -> Sequence[TaskReport]:
         """Everything the workers sent; a dead worker's task is reported lost."""
-        ready = wait([worker.pipe for worker in self._workers], timeout=seconds)
+        ready = wait([worker.pipe for worker in self.workers], timeout=seconds)
         reports: list[TaskReport] = []
-        for worker in [w for w in self._workers if w.pipe in ready]:
+        for worker in [w for w in self.workers if w.pipe in ready]:
             try:
                 while worker.pipe.poll():
                     report = worker.pipe.recv()
@@ -72,19 +74,19 @@ class LocalEngine:
 
     def stop(self) -> None:
         """Interrupt the workers once, give them time to save, then end them."""
-        for worker in self._workers:
+        for worker in self.workers:
             if not worker.awake:
                 worker.process.kill()
             elif worker.task is None:
                 worker.pipe.close()  # an idle worker ends when nobody can send it anything
             elif worker.process.pid is not None and worker.process.is_alive():
                 os.kill(worker.process.pid, signal.SIGINT)
-        for worker in self._workers:
+        for worker in self.workers:
             worker.process.join(STOP_SECONDS)
             if worker.process.is_alive():
                 worker.process.kill()
                 worker.process.join()
-        self._workers.clear()
+        self.workers.clear()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -93,11 +95,11 @@ class LocalEngine:
         with _environment(dict.fromkeys(_ONE_THREAD, "1")):
             process.start()
         theirs.close()
-        self._workers.append(_Worker(process, ours))
+        self.workers.append(LocalWorker(process, ours))
 
-    def _bury(self, worker: _Worker) -> list[TaskReport]:
+    def _bury(self, worker: LocalWorker) -> list[TaskReport]:
         worker.process.join()
-        self._workers.remove(worker)
+        self.workers.remove(worker)
         worker.pipe.close()
         code = worker.process.exitcode or 0
         how = f"signal {-code}" if code < 0 else f"exit code {code}"

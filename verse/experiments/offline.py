@@ -65,7 +65,7 @@ def bounds(ready: Prepared, schedule: Schedule, run: Run, watch: Watch) -> list[
 
 
 def files(ready: Prepared, schedule: Schedule, run: Run) -> list[Path]:
-    """Where the bounds of the schedule are kept, for those who carry them to another machine."""
+    """The files that hold the bounds of the schedule, to send them to another machine."""
     sets = [tuple(sorted(event.classes)) for event in schedule.events]
     return [file_of(ready, run), *(_file(ready, run, classes) for classes in dict.fromkeys(sets))]
 

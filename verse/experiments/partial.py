@@ -14,7 +14,7 @@ from verse.types import BadState
 
 
 class InexactResume(UserWarning):
-    """A resumed run goes on correctly, but not to the last bit as it would have."""
+    """A resumed run is correct, but its bits may differ from an uninterrupted one."""
 
 
 class CannotResume(BadState):

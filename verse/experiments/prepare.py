@@ -98,7 +98,7 @@ class Prepared:
         return self.dataset.fingerprint()
 
 
-def nothing(_: object) -> None:
+def ignore(_: object) -> None:
     """Watch without looking."""
 
 
@@ -111,7 +111,7 @@ def preparation_key(run: Run) -> tuple[object, ...]:
     )
 
 
-def load_data(run: Run, *, root: str | Path | None = None, watch: Watch = nothing) -> Dataset:
+def load_data(run: Run, *, root: str | Path | None = None, watch: Watch = ignore) -> Dataset:
     """The data set of a run, split and thinned as it says."""
     watch(Stage("data set", 0, 0))
     dataset = datasets.load(
@@ -136,7 +136,7 @@ def prepare(
     strict: bool = False,
     threads: int | None = None,
     device: str = "cpu",
-    watch: Watch = nothing,
+    watch: Watch = ignore,
 ) -> Prepared:
     """Load the data set and the backbone, and compute the features that are not on disk."""
     dataset = load_data(run, root=root, watch=watch)

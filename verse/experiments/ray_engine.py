@@ -20,12 +20,13 @@ from verse.experiments.bench import Workbench
 from verse.experiments.engine import Task, TaskReport
 from verse.experiments.execute import in_order
 from verse.experiments.offline import files
-from verse.experiments.prepare import build_run_backbone, load_data, nothing
+from verse.experiments.prepare import build_run_backbone, ignore, load_data
 from verse.experiments.run import Run
+from verse.extras import OptionalImport
 from verse.features import Features
-from verse.features.carry import Packed, pack, unpack_features
+from verse.features.carry import FeaturePack, pack, unpack_features
 from verse.paths import cache_directory, write_atomic
-from verse.types import BadSetting, MissingExtra
+from verse.types import BadSetting
 
 STOP_SECONDS = 20.0
 Bounds = dict[str, bytes]  # name of a file → its content
@@ -37,10 +38,8 @@ class RayEngine:
     def __init__(
         self, address: str | None = None, jobs: int | None = None, root: str | None = None
     ) -> None:
-        try:
+        with OptionalImport():
             import ray
-        except ModuleNotFoundError as error:
-            raise MissingExtra("ray", "ray") from error
         self._ray: Any = ray
         self._ours = not ray.is_initialized()
         if self._ours:
@@ -98,7 +97,7 @@ class RayEngine:
         return reports
 
     def stop(self) -> None:
-        """Interrupt what runs, so that it saves its checkpoint, and let go of the cluster."""
+        """Interrupt what runs, so that it saves its checkpoint, and disconnect from the cluster."""
         for reference in self._running:
             self._ray.cancel(reference)
         if self._running:
@@ -115,7 +114,7 @@ _benches: dict[str | None, Workbench] = {}  # of this worker process, which Ray 
 
 def run_task(
     task: Task, root: str | None, features: dict[str, Any], *bounds: Bounds
-) -> tuple[TaskReport, Bounds | list[Packed]]:
+) -> tuple[TaskReport, Bounds | list[FeaturePack]]:
     """On a worker: the report of the task and what it has made for others."""
     bench = _benches.setdefault(root, Workbench(root))
     for name, content in (item for part in bounds for item in part.items()):
@@ -156,9 +155,9 @@ def _take(name: str, reference: Any, run: Run, root: str | None) -> None:
             mark.touch()
 
 
-def _compute_features(bench: Workbench, task: Task) -> list[Packed]:
+def _compute_features(bench: Workbench, task: Task) -> list[FeaturePack]:
     run = Run.load(task.records[0])
-    ready = bench.ready(run, nothing)
+    ready = bench.ready(run, ignore)
     mark = _mark(task.id)
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
@@ -172,7 +171,7 @@ def _train_offline(bench: Workbench, task: Task) -> Bounds:
     found: Bounds = {}
     for record in task.records:
         run = Run.load(record)
-        ready = bench.ready(run, nothing)
+        ready = bench.ready(run, ignore)
         paths = files(ready, in_order(run, ready)[1], run)
         found |= {path.name: path.read_bytes() for path in paths if path.exists()}
     return found

@@ -3,7 +3,7 @@
 ::
 
     title = "Replay against VERSE on my photos"
-    datasets = ["folder:photos"]                 # or tables: {name = "tabletop", every = 2}
+    datasets = ["folder:photos"]                 # or {name = "tabletop", options = {frames = 8}}
     orders = ["iid", "class-instance"]
     seeds = 5                                    # 0…4; or a list, or "10-19"
     capacities = ["4%", "20/class"]
@@ -14,10 +14,10 @@
         {name = "der", sweep = {lr = [0.003, 0.01, 0.03]}},
     ]
 
-    [tuned]                                      # settings of a learner wherever it stands
+    [tuned]                                      # settings of a learner in all its runs
     verse = {r = 0.05}
 
-A learner's table may also have axes of its own (orders, seeds, …) and any field of a run.
+The table of a learner may also have its own axes (orders, seeds, …) and any field of a run.
 
 A recipe may come from anybody, so it chooses no code: what it names is looked up among what is
 installed. A learner, data set or backbone of your own, named by its dotted path, must be allowed by
@@ -144,7 +144,7 @@ def refuse_code(document: Table, allow: Collection[str]) -> None:
     data, learner, backbone = (document.get(key) for key in ("dataset", "learner", "backbone"))
     for name, known in (
         (data.partition(":")[0] if isinstance(data, str) else None, False),
-        (learner, isinstance(learner, str) and learners.installed(learner)),
+        (learner, isinstance(learner, str) and learners.is_installed(learner)),
         (backbone, isinstance(backbone, str) and backbones.exists(backbone)),
     ):
         if isinstance(name, str) and "." in name and not known and name not in allow:

@@ -72,7 +72,7 @@ def reference_key(ready: Prepared, run: Run, *more: object) -> str:
 
 
 def file_of(ready: Prepared, run: Run) -> Path:
-    """Where the choice is kept, for those who carry it to another machine."""
+    """The file that holds the choice, to send it to another machine."""
     return cache_directory() / "offline" / f"choice-{reference_key(ready, run)}.json"
 
 
@@ -97,7 +97,7 @@ def hold_out(train: Samples) -> tuple[Samples, Samples]:
 
 
 def recipe(samples: int, choice: OfflineChoice) -> TrainingRecipe:
-    """How SGD trains on so many samples: at least ``STEPS`` steps, then until the loss is flat."""
+    """How SGD trains on ``samples``: at least ``STEPS`` steps, then until the loss is flat."""
     epochs = max(2, -(-STEPS // max(1, round(samples / BATCH))))
     return TrainingRecipe(
         lr=choice.lr,

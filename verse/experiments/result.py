@@ -17,7 +17,7 @@ ALLOWED = 0.02  # that a closed form may be above the reference on the test fram
 
 @dataclass(frozen=True)
 class Bound:
-    """Offline at one test event, and the closed-form classifiers beside it.
+    """Offline at one test event, and the closed-form classifiers.
 
     ``accuracy`` and ``by_video`` are of F trained by SGD, as in the paper. ``closed`` has the test
     accuracy of each closed form; ``best`` names the reference that Ω_all divides by, and

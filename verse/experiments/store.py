@@ -1,7 +1,7 @@
 """Finished runs on disk: a folder for each data set, a file for each learner, a line for each run.
 
 Several processes, on several machines with a common folder, may add runs at the same time: a line
-is added at once and under a lock. Whatever is not what was written is told and never counted.
+is added at once and under a lock. Damaged lines are reported and never counted.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Store:
                 jsonl.remove(path, run.id)
 
     def repair(self) -> int:
-        """Move every line that is not what was written to a file beside; gives how many."""
+        """Move every damaged line to a file NAME.damaged; returns how many there were."""
         moved = 0
         for path in self._files():
             with FileLock(self.partials() / f"{path.parent.name}.lock"):

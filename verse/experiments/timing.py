@@ -20,14 +20,14 @@ class Timing:
         self._seconds: dict[Kind, list[float]] = defaultdict(list)
 
     def learn(self, run: Run, seconds: float, kind: str = "run") -> None:
-        """A run, or a task of another kind, has taken so long."""
+        """Record how long a run, or a task of another kind, has taken."""
         self._seconds[alike(run, kind)].append(seconds)
 
     def end(self, task: Task) -> None:
         """The task is no longer ahead."""
         self._ahead.pop(task.id, None)
 
-    def left(self, shares: Mapping[str, float], width: int) -> float | None:
+    def estimate_seconds(self, shares: Mapping[str, float], width: int) -> float | None:
         """Seconds until all is done by ``width`` workers; None before the first run is done."""
         means = {kind: sum(times) / len(times) for kind, times in self._seconds.items()}
         runs = [mean for kind, mean in means.items() if kind[0] == "run"]

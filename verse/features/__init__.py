@@ -1,7 +1,7 @@
 """Frame → z: G once per frame, kept on disk under the identity of the frame and of G.
 
-Here goes how features are computed, stored on disk, found and carried to other machines. What
-makes a feature (``verse.backbones``) or uses it does not.
+Belongs here: how features are stored on disk, found again and sent to other machines. Does not
+belong here: the networks that compute them (``verse.backbones``), and what uses them.
 
 Subsets (another split, every n-th frame) find what is there, and a changed file is computed anew,
 because frames are found one by one. Several processes may compute together: each takes missing

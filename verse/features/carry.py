@@ -20,7 +20,7 @@ ROWS = 512  # in a chunk
 
 
 @dataclass(frozen=True)
-class Packed:
+class FeaturePack:
     """Features [n, …] with the names of their frames; ``backbone`` must be equal to be of use."""
 
     backbone: tuple[str, str, str]
@@ -28,15 +28,15 @@ class Packed:
     rows: npt.NDArray[np.float32]
 
 
-def pack(features: Features, backbone: Backbone, dtype: str) -> Packed:
+def pack(features: Features, backbone: Backbone, dtype: str) -> FeaturePack:
     """All features of one side of a data set."""
     frames = features.frames
     names = [frame_digest(frames.name(i)) for i in range(len(frames))]
     rows = features[np.arange(len(frames))].numpy()
-    return Packed(_identity(backbone, dtype), names, rows)
+    return FeaturePack(_identity(backbone, dtype), names, rows)
 
 
-def unpack_features(packed: Packed, frames: Frames, backbone: Backbone, dtype: str) -> int:
+def unpack_features(packed: FeaturePack, frames: Frames, backbone: Backbone, dtype: str) -> int:
     """Put what these frames lack into this machine's cache; gives how many frames that was."""
     if packed.backbone != _identity(backbone, dtype):
         return 0

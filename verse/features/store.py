@@ -55,7 +55,9 @@ class FeatureStore:
         self._known: set[str] = set()
         self._lengths: list[int] = []
         self._place: dict[bytes, tuple[int, int]] = {}  # identity → (chunk, row)
-        self._map = lru_cache(maxsize=128)(self._open)  # each open map holds a file descriptor
+        self.open_chunk = lru_cache(maxsize=128)(
+            self._open
+        )  # each open map holds a file descriptor
         folder.mkdir(parents=True, exist_ok=True)
         self._sweep()
 
@@ -97,7 +99,7 @@ class FeatureStore:
         out = torch.empty(len(chunk), *self.z_shape)
         into = out.numpy()
         for j, (c, r) in enumerate(zip(chunk.tolist(), row.tolist(), strict=True)):
-            into[j] = self._map(c)[r]
+            into[j] = self.open_chunk(c)[r]
         return out
 
     def _open(self, chunk: int) -> npt.NDArray[np.floating]:

@@ -1,8 +1,8 @@
 """The methods, one file each. The namespace is the registry: lookup is by a learner's name.
 
-Here goes one method per file, with its equation, citation and settings. Machinery does not: what
-several methods share is in ``shared``, networks are in ``verse.network``, formulas in
-``verse.kernels``.
+Belongs here: one method per file, with its equation, citation and settings. Does not belong here:
+code that several methods share (``shared``), networks (``verse.network``), formulas
+(``verse.kernels``).
 
 Third parties name theirs by a dotted path ("package.module.Class") or register it under the
 entry-point group ``verse.learners``.
@@ -160,8 +160,8 @@ def names() -> list[str]:
 def get(name: str) -> Factory:
     """The learner of that name; an unknown name suggests the nearest.
 
-    A name may come from a file, so it imports nothing but what is installed as a learner: those of
-    this package, of entry points, and what ``trust`` was asked for in this process.
+    A name may come from a file, so only installed learners are imported: those of this package,
+    those of entry points, and those that ``trust`` was called with in this process.
     """
     if name in _LEARNERS:
         return _LEARNERS[name]
@@ -180,10 +180,10 @@ def get(name: str) -> Factory:
     raise BadSetting(f"unknown learner {name!r}; {suggest(name, _LEARNERS)}")
 
 
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether it is a learner of verse, or of an installed package that offers it by this name.
 
-    >>> installed("verse"), installed("os.system")
+    >>> is_installed("verse"), is_installed("os.system")
     (True, False)
     """
     return name in _LEARNERS or bool(entry_points(group="verse.learners", name=name))
@@ -192,7 +192,7 @@ def installed(name: str) -> bool:
 def trust(name: str) -> Factory:
     """The same for what a person typed: a dotted path ("package.module.Class") is imported, and
     known to ``get`` by that name from then on."""
-    if name not in _trusted and "." in name and not installed(name):
+    if name not in _trusted and "." in name and not is_installed(name):
         module, _, attribute = name.rpartition(".")
         try:
             _trusted[name] = getattr(importlib.import_module(module), attribute)

@@ -44,7 +44,7 @@ class Learner(Rebuildable):
     memory
         The samples to replay, or None.
     fields
-        What memory stores of a sample beside ``y``, by name, as a shape or a ``Field``. Without
+        What memory stores of a sample besides ``y``, by name, as a shape or a ``Field``. Without
         an entry ``z`` it stores the feature itself.
     seed
         Random seed.

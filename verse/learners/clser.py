@@ -32,7 +32,7 @@ class CLSER(Learner):
 
     The stable copy predicts. Only parameters are averaged; running statistics, where they move at
     all, are taken over from θ. The decays set a horizon of 1 / (rate · (1 − decay)) samples, which
-    should be short beside the stream.
+    should be short compared with the stream.
 
     >>> from verse.network.plastic import Head
     >>> from verse.memory import Reservoir

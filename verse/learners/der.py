@@ -1,4 +1,4 @@
-"""Dark experience replay: hold on to what the network said when a sample was new."""
+"""Dark experience replay: keep the network's first logits of a sample as a target."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ class DER(Learner):
 
         said: list[Tensor] = []  # what the network says of the new sample before it learns it
 
-        def listening(scores: Tensor) -> tuple[Tensor, Tensor]:
+        def record_scores(scores: Tensor) -> tuple[Tensor, Tensor]:
             said.append(scores[:1].clone())
             return loss(scores)
 
-        _, g = theta.gradient(Z, listening)
+        _, g = theta.gradient(Z, record_scores)
         self.descend(g, self.lr, self.clip)
 
         stored = answer_fields(memory, said[0])

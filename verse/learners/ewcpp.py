@@ -10,7 +10,7 @@ from torch import Tensor
 from verse.kernels.losses import cross_entropy
 from verse.kernels.penalty import min_max
 from verse.learners.base import require_settings
-from verse.learners.shared.anchored import Anchored
+from verse.learners.shared.anchored import AnchoredLearner
 from verse.learners.shared.trigger import DEFAULT, task_traits
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -18,7 +18,7 @@ from verse.network.plastic import Plastic
 from verse.settings import about
 
 
-class EWCPP(Anchored):
+class EWCPP(AnchoredLearner):
     """A quadratic penalty on weights that are important by their Fisher information.
 
     J. Kirkpatrick et al., "Overcoming catastrophic forgetting in neural networks", PNAS 2017; the
@@ -30,7 +30,7 @@ class EWCPP(Anchored):
         θ ← θ − lr ∇ [ CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)² ]
 
     Adapted: a task's end is the ``trigger``; before the first window is full, the trigger takes
-    the open one. The penalty is solved exactly (``penalty``, see ``Anchored``).
+    the open one. The penalty is solved exactly (``penalty``, see ``AnchoredLearner``).
 
     >>> from verse.network.plastic import Head
     >>> learner = EWCPP(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
@@ -44,7 +44,7 @@ class EWCPP(Anchored):
     traits: ClassVar[Traits] = task_traits(
         "a trigger stands for the end of a task; the penalty solved exactly; batches of one"
     )
-    STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "fisher", "squares", "filled")
+    STATE: ClassVar[tuple[str, ...]] = (*AnchoredLearner.STATE, "fisher", "squares", "filled")
 
     def __init__(
         self,

@@ -117,10 +117,10 @@ class FeCAM(Learner):
 
     def _distances(self) -> ClassDistances:
         means = normalize(self.tukey(self.prototypes))
-        metrics = [self.moments.derived(y, self._metric) for y in range(len(means))]
+        metrics = [self.moments.derived(y, self.build_metric) for y in range(len(means))]
         return ClassDistances(means, torch.stack(metrics))
 
-    def _metric(self, scatter: Tensor) -> Tensor:
+    def build_metric(self, scatter: Tensor) -> Tensor:
         """W with W Wᵀ = Σ̂⁻¹; the number of samples drops out of Σ̂."""
         for _ in range(ROUNDS):
             scatter = shrink_twofold(scatter, self.gamma1, self.gamma2)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from verse.kernels.losses import cross_entropy
 from verse.learners.base import require_settings
-from verse.learners.shared.anchored import Anchored
+from verse.learners.shared.anchored import AnchoredLearner
 from verse.learners.shared.trigger import DEFAULT, task_traits
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -27,7 +27,7 @@ def squared_norm(scores: Tensor) -> tuple[Tensor, Tensor]:
     return scores.square().sum() / n, scores * (2 / n)
 
 
-class MAS(Anchored):
+class MAS(AnchoredLearner):
     """A quadratic penalty on weights to which the network's output is sensitive.
 
     R. Aljundi et al., "Memory aware synapses: learning what (not) to forget", ECCV 2018::
@@ -37,7 +37,7 @@ class MAS(Anchored):
 
     Adapted: a task's end is the ``trigger``. A stream is seen once, so each sample's sensitivity
     is measured when it arrives, at the weights of that moment, not at the end of its task. The
-    penalty is solved exactly (``penalty``, see ``Anchored``).
+    penalty is solved exactly (``penalty``, see ``AnchoredLearner``).
 
     >>> from verse.network.plastic import Head
     >>> learner = MAS(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
@@ -52,7 +52,7 @@ class MAS(Anchored):
         "a trigger stands for the end of a task; importance is measured as samples pass; the "
         "penalty solved exactly"
     )
-    STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "sensitivity", "measured")
+    STATE: ClassVar[tuple[str, ...]] = (*AnchoredLearner.STATE, "sensitivity", "measured")
 
     def __init__(
         self,

@@ -112,7 +112,7 @@ class SCR(Learner):
         self.memory.add(z[0], y)
 
     def logits(self, Z: Tensor) -> Tensor:
-        return score_means(self._phi(Z), self._class_means())
+        return score_means(self.project(Z), self._class_means())
 
     def network(self) -> nn.Module:
         P = make_linear(self.projection.clone(), self.projection.new_zeros(self.p))
@@ -120,9 +120,10 @@ class SCR(Learner):
         body = self.theta.freeze().body
         return nn.Sequential(body, P, UnitLength(), last).requires_grad_(False)
 
-    def _phi(self, Z: Tensor) -> Tensor:
+    def project(self, Z: Tensor) -> Tensor:
+        """φ of features."""
         return normalize(self.theta.embed(Z) @ self.projection.t())
 
     def _class_means(self) -> Tensor:
         n, depends = len(self.labels), (self.theta.data, self.projection)
-        return self._means(self.memory, n, self.p, self._phi, *depends)
+        return self._means(self.memory, n, self.p, self.project, *depends)

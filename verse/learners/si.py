@@ -9,7 +9,7 @@ from torch import Tensor
 
 from verse.kernels.losses import cross_entropy
 from verse.learners.base import require_settings
-from verse.learners.shared.anchored import Anchored
+from verse.learners.shared.anchored import AnchoredLearner
 from verse.learners.shared.trigger import DEFAULT, task_traits
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -17,7 +17,7 @@ from verse.network.plastic import Plastic
 from verse.settings import about
 
 
-class SI(Anchored):
+class SI(AnchoredLearner):
     """A quadratic penalty on weights whose changes have lowered the loss.
 
     F. Zenke et al., "Continual learning through synaptic intelligence", ICML 2017. With g the
@@ -28,7 +28,7 @@ class SI(Anchored):
         θ ← θ − lr ∇ [ CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)² ]
 
     Adapted: a task's end is the ``trigger``. A new output's path starts at its first weights. The
-    penalty is solved exactly (``penalty``, see ``Anchored``).
+    penalty is solved exactly (``penalty``, see ``AnchoredLearner``).
 
     >>> from verse.network.plastic import Head
     >>> learner = SI(Plastic(torch.nn.Identity(), Head(2), z_shape=(2,)), lr=0.5)
@@ -42,7 +42,7 @@ class SI(Anchored):
     traits: ClassVar[Traits] = task_traits(
         "a trigger stands for the end of a task; the penalty solved exactly; batches of one"
     )
-    STATE: ClassVar[tuple[str, ...]] = (*Anchored.STATE, "path")
+    STATE: ClassVar[tuple[str, ...]] = (*AnchoredLearner.STATE, "path")
 
     def __init__(
         self,

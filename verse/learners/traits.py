@@ -10,9 +10,8 @@ from typing import Any
 class Traits:
     """The columns of the table of assumptions for one method *as its authors publish it*.
 
-    ``violates_cisll`` follows from the others as in the paper: a method violates class-incremental
-    streaming lifelong learning if it needs batches of many, fine-tuning, several passes, task
-    labels, or replays its whole memory.
+    ``violates_cisll`` is the paper's own verdict: does the method break the rules of
+    class-incremental streaming lifelong learning? It is given, not computed from the other columns.
 
     Parameters
     ----------
@@ -33,7 +32,7 @@ class Traits:
     buffer
         Size of its memory.
     violates_cisll
-        Does it violate what the paper asks for?
+        The paper's verdict: does it break the rules of such learning?
     fidelity
         "faithful" or "adapted".
     adaptation

@@ -12,7 +12,7 @@ class VERSENewSample(VERSE):
     """VERSE with the new sample in the global loss: D_M is the new sample and C draws.
 
     In VERSE as written a new sample moves θ only from where it is looked at, and later when it is
-    drawn from memory. This variant tells whether that is what it lacks.
+    drawn from memory. This variant shows how much that costs.
 
     >>> import torch
     >>> from verse.network import Head, Plastic

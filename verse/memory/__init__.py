@@ -1,7 +1,7 @@
-"""Episodic memories, one slot rule per file.
+"""Replay buffers (episodic memories), one replacement rule per file.
 
-Here goes who is kept and who is replaced, within which budget. What is done with the samples does
-not.
+Belongs here: which samples are kept and replaced, within which budget. Does not belong here: what
+is done with the samples.
 
 The namespace is the registry: a class below is available by its ``name``.
 """

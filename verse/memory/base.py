@@ -1,4 +1,4 @@
-"""The contract of every memory: a rule decides who is kept, within a budget.
+"""The base class of all memories: a rule decides which samples to keep, within a budget.
 
 Where samples lie and how they are drawn is in ``storage``, how many fit in ``bounds``.
 """
@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from verse.memory.bounds import Bounds, is_whole
+from verse.memory.budget import Bounds, is_whole
 from verse.memory.storage import DTYPES, Field, Storage
 from verse.stateful import PerClass
 from verse.types import BadSetting, BadState

@@ -91,7 +91,7 @@ class Storage:
         return self.fields["y"].shape[0]
 
     def reserve(self, rows: int) -> None:
-        """At least so many rows."""
+        """Allocate at least this number of rows."""
         held = self.allocated
         if held < rows:
             for name, field in self.fields.items():

@@ -1,7 +1,7 @@
 """The plastic network that learners train: its parameters as one vector, its fast convolutions.
 
-Here goes what computes and stores weights. What decides how they change does not: that is a
-learner.
+Belongs here: code that computes with weights and stores them. Does not belong here: code that
+decides how they change; that is a learner.
 """
 
 from __future__ import annotations

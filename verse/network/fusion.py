@@ -98,7 +98,7 @@ class Unit(nn.Module):
         return g
 
     def buffer(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """Storage that nobody needs once the next batch comes."""
+        """Storage that is used only until the next batch."""
         return scratch.take(f"{self.name}.{name}", shape, like.device)
 
     def write(self, products: Tensor, beta: Tensor, inverse: Tensor) -> None:

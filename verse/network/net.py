@@ -63,11 +63,11 @@ class Net(Vector):
     def __init__(self, F: Plastic) -> None:
         device = F.head.weight.device
         self.module = copy.deepcopy(F)
-        self._body, self._units = self.module.body, list[Unit]()
+        self._body, self.units = self.module.body, list[Unit]()
         if F.precision == "float32":
             frozen = F.batchnorm == "frozen"
-            self._body, self._units = fuse(self.module.body, F.z_shape, norms=frozen)
-        taps_first = {f"body.{u.name}.weight" for u in self._units if u.fast}
+            self._body, self.units = fuse(self.module.body, F.z_shape, norms=frozen)
+        taps_first = {f"body.{u.name}.weight" for u in self.units if u.fast}
         super().__init__(layout_of(F, F.head.n, taps_first), device)
         self.module.requires_grad_(True)
         self.module.eval()
@@ -133,10 +133,10 @@ class Net(Vector):
             else:
                 parameter.data = master
                 parameter.grad = gradient
-        for unit in self._units:
+        for unit in self.units:
             unit.bind(self.data)
-        written = {id(p) for unit in self._units for p in unit.parameters()}
-        self._adds_up = any(id(p) not in written for p in self.module.body.parameters())
+        written = {id(p) for unit in self.units for p in unit.parameters()}
+        self.adds_gradients = any(id(p) not in written for p in self.module.body.parameters())
         self._half_flat = half_grad
         self._body_size = self.layout.slots[-2].offset
         self._body_trains = self._body_size > 0
@@ -322,7 +322,7 @@ class Net(Vector):
                 embedding = self._body(self._input(Z))
             value, de = loss(embedding.detach().float())
             if self._body_trains:
-                if self._adds_up:  # units overwrite, everything else adds to its gradient
+                if self.adds_gradients:  # units overwrite, everything else adds to its gradient
                     self.grad[: self._body_size].zero_()
                 if self._half_flat is not None:
                     self._half_flat[: self._body_size].zero_()

@@ -14,6 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from verse.network.threads import limit_numpy
+
+limit_numpy()
+
 Floats: TypeAlias = npt.NDArray[np.float32]
 
 SMALL = 1_000_000

@@ -84,7 +84,7 @@ class Layout:
         return hash(self.slots)
 
     def for_classes(self, classes: int) -> Layout:
-        """The same for a head of so many classes; the head's weights and biases come last."""
+        """The same for a head with this number of classes; its weights and biases come last."""
         rows = head_capacity(classes)
         if rows == self.slots[-1].shape[0]:
             return self

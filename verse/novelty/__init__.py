@@ -4,8 +4,8 @@
 each frame of the stream is measured before it is learned. ``network`` is both as layers that can be
 exported.
 
-Here goes what tells known from unknown by a learner's statistics or scores; what it is told by, the
-statistics themselves, is in ``kernels``.
+Belongs here: code that decides whether an image is known, from a learner's statistics or scores.
+Does not belong here: the statistics themselves, which are in ``verse.kernels``.
 """
 
 from verse.novelty.measures import (

@@ -1,5 +1,5 @@
 """Tables and figures from finished runs.
 
-Here goes what serves anybody's runs. What is about the paper or this project's own pages does not:
-that is in the repository's ``paper/``.
+Belongs here: reports that any user can make of their runs. Does not belong here: what concerns
+the paper or this project's own pages; that is in the repository's ``paper/``.
 """

@@ -91,7 +91,7 @@ class CellKey:
         return found
 
 
-class Sorted:
+class SortedResults:
     """All cells of a store, and the ones that its main tables show."""
 
     def __init__(self, results: Iterable[Result]) -> None:
@@ -217,12 +217,12 @@ def fine_tunes(learner: str) -> bool:
 
 
 def competes(learner: str) -> bool:
-    """For the first place: everybody who learns in the stream."""
+    """Does a learner compete for the first place? Those that predict without fine-tuning do."""
     return learner != "offline" and not fine_tunes(learner)
 
 
 def rank_learners(cells: Cells, order: str) -> list[str]:
-    """Competing learners of an ordering: first who beats most others.
+    """Competing learners of an ordering; the one that beats most others comes first.
 
     Learners may have run with different seeds, and seeds are not equally hard. So two learners are
     compared by μ_all on the seeds that both have, and a learner's rank is by the number of others

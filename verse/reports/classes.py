@@ -8,7 +8,7 @@ import numpy as np
 
 from verse.experiments.result import Result
 from verse.reports import style
-from verse.reports.cells import Bench, Results, Sorted, orders_of
+from verse.reports.cells import Bench, Results, SortedResults, orders_of
 from verse.reports.figures import ReportFigure
 from verse.reports.scores import competitors
 from verse.reports.statistics import Floats
@@ -31,7 +31,7 @@ def accuracies(runs: Results) -> dict[str, float]:
     return {name: right[name] / frames[name] for name in right}
 
 
-def table(found: Sorted, bench: Bench, order: str) -> Table | None:
+def tabulate_classes(found: SortedResults, bench: Bench, order: str) -> Table | None:
     """Classes × the best learners, the hardest class first."""
     cells = found.main(bench)
     names = [n for n in competitors(found, bench) if order in cells[n]][:SHOWN]
@@ -86,7 +86,7 @@ def sum_confusions(runs: Results) -> Floats:
     return counts
 
 
-def draw_confusion(found: Sorted, bench: Bench, folder: Path) -> ReportFigure | None:
+def draw_confusion(found: SortedResults, bench: Bench, folder: Path) -> ReportFigure | None:
     """The confusion of the best learner in the hardest ordering, as shares of each class."""
     cells = found.main(bench)
     best = next(iter(competitors(found, bench)), None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from statistics import median
 
 from verse.experiments.result import Result
-from verse.reports.cells import Bench, Sorted
+from verse.reports.cells import Bench, SortedResults
 from verse.reports.scores import format_name
 from verse.reports.tables import Table, Text
 
 
-def table(found: Sorted, bench: Bench) -> Table:
+def tabulate_costs(found: SortedResults, bench: Bench) -> Table:
     """One row per learner; medians over its runs."""
     rows, records = [], []
     for name, by in found.main(bench).items():

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from verse.experiments.result import Result
-from verse.types import BadSetting, MissingExtra
+from verse.extras import OptionalImport
+from verse.types import BadSetting
 
-try:
+with OptionalImport():
     from matplotlib.figure import Figure
-except ModuleNotFoundError as error:
-    raise MissingExtra("matplotlib", "report") from error
 
 ENDINGS = (".png", ".svg", ".pdf")
 

@@ -8,25 +8,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from verse.extras import OptionalImport
 from verse.reports import statistics, style
 from verse.reports.cells import (
     Bench,
     Results,
-    Sorted,
+    SortedResults,
     fine_tunes,
     is_verse,
     orders_of,
 )
 from verse.reports.scores import MARK, competitors, format_name
 from verse.reports.statistics import Estimate
-from verse.types import MissingExtra
 
-try:
+with OptionalImport():
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
-except ModuleNotFoundError as error:
-    raise MissingExtra("matplotlib", "report") from error
 
 SHOWN = 6  # rivals drawn in colour among the curves
 LEGEND_ENTRY = 1.35  # inches that a name in a legend takes
@@ -40,7 +38,7 @@ class ReportFigure(NamedTuple):
     note: str
 
 
-def curves(found: Sorted, bench: Bench, folder: Path) -> ReportFigure:
+def curves(found: SortedResults, bench: Bench, folder: Path) -> ReportFigure:
     """α_t of every learner, one panel per ordering."""
     # VERSE with α = 0 would hide VERSE: where it differs the tables say
     cells = {n: by for n, by in found.main(bench).items() if n != "verse-no-virtual"}
@@ -128,7 +126,7 @@ def _steps(runs: Results, by_class: bool) -> list[float]:
     return [len(e.classes) if by_class else e.after / frames for e in events]
 
 
-def bars(found: Sorted, bench: Bench, folder: Path) -> ReportFigure:
+def bars(found: SortedResults, bench: Bench, folder: Path) -> ReportFigure:
     """μ_all of every learner with its interval, one panel per ordering, the best on top."""
     cells = found.main(bench)
     orders = orders_of(cells)
@@ -167,7 +165,7 @@ def _bars(axis: Axes, names: Sequence[str], there: dict[str, Estimate]) -> None:
     axis.set_ylim(-0.6, len(names) - 0.4)
 
 
-def intervals(found: Sorted, bench: Bench, folder: Path) -> ReportFigure | None:
+def intervals(found: SortedResults, bench: Bench, folder: Path) -> ReportFigure | None:
     """Ω_all of every learner with its interval, one panel per ordering."""
     cells = found.main(bench)
     orders = [

@@ -1,11 +1,11 @@
-"""What Ω divides by: Offline, the closed forms beside it, and the gate."""
+"""The reference of Ω: Offline, the closed forms, and the gate."""
 
 from __future__ import annotations
 
 from operator import attrgetter
 
 from verse.experiments.result import ALLOWED, Result
-from verse.reports.cells import Bench, Sorted, orders_of
+from verse.reports.cells import Bench, SortedResults, orders_of
 from verse.reports.tables import Table, Text
 
 NOTE = (
@@ -16,7 +16,7 @@ NOTE = (
 )
 
 
-def table(found: Sorted, bench: Bench) -> Table | None:
+def tabulate_offline(found: SortedResults, bench: Bench) -> Table | None:
     """One row per ordering; None where no run has an Offline."""
     cells = found.main(bench)
     rows, records = [], []

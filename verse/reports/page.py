@@ -11,16 +11,14 @@ from typing import Any
 
 from PIL import Image
 
+from verse.extras import OptionalImport
 from verse.paths import write_atomic
 from verse.reports import style
 from verse.reports.figures import ReportFigure
 from verse.reports.tables import Table
-from verse.types import MissingExtra
 
-try:
+with OptionalImport():
     from jinja2 import Environment, PackageLoader, select_autoescape
-except ModuleNotFoundError as error:
-    raise MissingExtra("jinja2", "report") from error
 
 
 @dataclass

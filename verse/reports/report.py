@@ -9,7 +9,7 @@ from typing import Any
 from verse.experiments.result import Result
 from verse.experiments.store import Store
 from verse.reports import classes, cost, figures, offline, scores, style, tuning
-from verse.reports.cells import Bench, Sorted, orders_of
+from verse.reports.cells import Bench, SortedResults, orders_of
 from verse.reports.page import Section, write_page
 from verse.reports.scores import Record
 from verse.types import BadState
@@ -17,9 +17,9 @@ from verse.types import BadState
 TITLE = "Streaming learners compared"
 
 
-def read_results(folder: Path) -> Sorted:
+def read_results(folder: Path) -> SortedResults:
     """What a report is made from."""
-    return Sorted(results(folder))
+    return SortedResults(results(folder))
 
 
 def results(folder: Path) -> list[Result]:
@@ -39,7 +39,7 @@ def trials(folder: Path) -> list[Result]:
     return found
 
 
-def facts(found: Sorted, listed: list[Record]) -> dict[str, Any]:
+def facts(found: SortedResults, listed: list[Record]) -> dict[str, Any]:
     """What ``verse report --json`` prints: ``omega_all`` is the list of all cells; where nobody
     made a reference, Ω (``mean``, ``low``, ``high``) is null."""
     tested = [len(runs) for key, runs in found.cells.items() if not key.bench.validation]
@@ -52,12 +52,12 @@ def facts(found: Sorted, listed: list[Record]) -> dict[str, Any]:
     }
 
 
-def document(found: Sorted) -> dict[str, Any]:
+def document(found: SortedResults) -> dict[str, Any]:
     """The facts alone, without files."""
     return facts(found, scores.records(found))
 
 
-def make(found: Sorted, out: Path, title: str = TITLE) -> dict[str, Any]:
+def make(found: SortedResults, out: Path, title: str = TITLE) -> dict[str, Any]:
     """Write the whole report; gives its facts."""
     listed = scores.records(found)
     known = facts(found, listed)
@@ -70,7 +70,7 @@ def make(found: Sorted, out: Path, title: str = TITLE) -> dict[str, Any]:
     return known
 
 
-def own(found: Sorted, listed: list[Record], folder: Path) -> list[Section]:
+def own(found: SortedResults, listed: list[Record], folder: Path) -> list[Section]:
     """The runs by data set and backbone; with several of them places in all come first."""
     sections = []
     if len({(r["bench"], r["order"]) for r in listed}) > 1:
@@ -83,28 +83,28 @@ def own(found: Sorted, listed: list[Record], folder: Path) -> list[Section]:
 
 
 def bench_section(
-    found: Sorted, bench: Bench, title: str, listed: list[Record], folder: Path
+    found: SortedResults, bench: Bench, title: str, listed: list[Record], folder: Path
 ) -> Section:
     """One data set with one backbone."""
     section = Section(title)
     orders = orders_of(found.main(bench))
     section.add(
-        scores.table(found, bench, listed),
+        scores.tabulate_scores(found, bench, listed),
         figures.bars(found, bench, folder),
         figures.curves(found, bench, folder),
         scores.omega_table(found, bench, listed),
-        offline.table(found, bench),
+        offline.tabulate_offline(found, bench),
         figures.intervals(found, bench, folder),
-        classes.table(found, bench, orders[-1]),
+        classes.tabulate_classes(found, bench, orders[-1]),
         classes.draw_confusion(found, bench, folder),
-        cost.table(found, bench),
+        cost.tabulate_costs(found, bench),
     )
     section.folded = [scores.cell_table(found, bench, order, listed) for order in orders]
     section.fold = "Every learner in each ordering: accuracy, seeds, time and memory"
     return section
 
 
-def make_tuning_section(found: Sorted) -> Section:
+def make_tuning_section(found: SortedResults) -> Section:
     """Trials on validation videos."""
     text = "Choices made on validation videos. None of these figures is a result."
-    return Section("Tuning", text, [tuning.table(found, bench) for bench in found.tuning])
+    return Section("Tuning", text, [tuning.tabulate_tuning(found, bench) for bench in found.tuning])

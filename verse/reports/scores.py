@@ -1,4 +1,4 @@
-"""The main tables: μ_all and Ω_all of every learner in every cell, and who is first."""
+"""The main tables: μ_all and Ω_all of every learner in every cell, and which one is first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verse.reports.cells import (
     Bench,
     Cells,
     Results,
-    Sorted,
+    SortedResults,
     competes,
     fine_tunes,
     orders_of,
@@ -45,7 +45,7 @@ ABOUT_OMEGA = (
 
 
 def find_standing(cells: Cells, order: str) -> dict[str, str]:
-    """Competing learner → "first", "tied", "undecided" or ""; nobody without a rival."""
+    """Competing learner → "first", "tied", "undecided" or ""; no entry without a rival."""
     names = rank_learners(cells, order)
     if len(names) < 2:
         return dict.fromkeys(names, "alone")
@@ -62,7 +62,7 @@ def find_standing(cells: Cells, order: str) -> dict[str, str]:
     return place | {best: worst}
 
 
-def records(found: Sorted) -> list[Record]:
+def records(found: SortedResults) -> list[Record]:
     """One record per cell of the main tables, for JSON and CSV."""
     listed = []
     for bench in found.benches:
@@ -131,7 +131,7 @@ def format_name(learner: str) -> str:
     return f"{learner}{MARK}" if fine_tunes(learner) else learner
 
 
-def table(found: Sorted, bench: Bench, listed: list[Record]) -> Table:
+def tabulate_scores(found: SortedResults, bench: Bench, listed: list[Record]) -> Table:
     """Learners × orderings of one data set and backbone: μ_all, the best on the whole first."""
     cells = found.main(bench)
     orders = orders_of(cells)
@@ -182,7 +182,7 @@ def _bounds(cells: Cells, order: str) -> dict[int, list[float]]:
     return {r.run.seed: r.offline_alpha for r in runs if r.offline_alpha}
 
 
-def omega_table(found: Sorted, bench: Bench, listed: list[Record]) -> Table | None:
+def omega_table(found: SortedResults, bench: Bench, listed: list[Record]) -> Table | None:
     """Learners × orderings: Ω_all; None where no run has an Offline."""
     cells = found.main(bench)
     orders = orders_of(cells)
@@ -220,7 +220,7 @@ def omega_table(found: Sorted, bench: Bench, listed: list[Record]) -> Table | No
     )
 
 
-def cell_table(found: Sorted, bench: Bench, order: str, listed: list[Record]) -> Table:
+def cell_table(found: SortedResults, bench: Bench, order: str, listed: list[Record]) -> Table:
     """Everything about one ordering, a row for each learner, the best first."""
     there = {r["learner"]: r for r in listed if (r["bench"], r["order"]) == (bench.slug, order)}
     names = rank_learners(found.main(bench), order)
@@ -299,7 +299,7 @@ def format_range(numbers: list[int] | set[int]) -> str:
 
 
 def cell_names(listed: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-    """(bench, ordering) → data set and ordering, with what else it takes to tell benches apart."""
+    """(bench, ordering) → data set and ordering, and what else is needed to distinguish benches."""
     main = usual(r["backbone"] for r in listed)
     benches = {}
     for r in listed:
@@ -348,7 +348,7 @@ def ranks(listed: list[Record]) -> Table:
     )
 
 
-def competitors(found: Sorted, bench: Bench) -> list[str]:
+def competitors(found: SortedResults, bench: Bench) -> list[str]:
     """Competing learners by their mean over all orderings, the best first."""
     cells = found.main(bench)
     mean = {

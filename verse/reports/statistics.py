@@ -18,12 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from verse.experiments.result import Bound, Result
-from verse.types import MissingExtra
+from verse.extras import OptionalImport
 
-try:
+with OptionalImport():
     from scipy import stats
-except ModuleNotFoundError as error:
-    raise MissingExtra("scipy", "report") from error
 
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")

@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 
 from PIL import Image
 
+from verse.extras import OptionalImport
 from verse.reports.cells import is_verse
-from verse.types import MissingExtra
 
-try:
+with OptionalImport():
     import matplotlib
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-except ModuleNotFoundError as error:
-    raise MissingExtra("matplotlib", "report") from error
 
 # What makes an SVG file half as large: a hundredth of a point is enough, nothing is turned by
 # nothing, lines need no indent, and the font is named once.
@@ -37,7 +35,7 @@ _SHORTER = tuple(
 
 
 class Look(NamedTuple):
-    """Of a line: its marker tells it apart where colours do not."""
+    """The look of a line: markers distinguish lines of similar colours."""
 
     colour: str
     marker: str

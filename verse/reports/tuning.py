@@ -9,14 +9,14 @@ from typing import Any
 
 from verse.experiments.result import Result
 from verse.experiments.run import Run
-from verse.reports.cells import Bench, CellKey, Results, Sorted, format_settings
+from verse.reports.cells import Bench, CellKey, Results, SortedResults, format_settings
 from verse.reports.tables import Table, Text
 from verse.types import BadState
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The best settings of a learner by mean μ_all over seeds, among so many trials."""
+    """The best settings of a learner by mean μ_all over seeds, and the number of trials."""
 
     dataset: str
     learner: str
@@ -104,7 +104,7 @@ def _least(cell: tuple[CellKey, Results]) -> list[tuple[int, Any]]:
     return [sort_key(value) for _, value in sorted(cell[1][0].run.settings.items())]
 
 
-def table(found: Sorted, bench: Bench) -> Table:
+def tabulate_tuning(found: SortedResults, bench: Bench) -> Table:
     """All trials on the validation videos of a data set: the best of each learner.
 
     Of equally good ones that which was taken to the test videos.

@@ -1,7 +1,7 @@
 """The service: a durable classifier behind HTTP that answers while it learns, and its page.
 
-Here goes what speaks HTTP, limits clients, and runs the threads behind it; the page is in
-``page/``. How a sample is kept (``verse.durable``) or learned does not go here.
+Belongs here: HTTP, limits for clients, and the threads behind them; the page is in ``page/``.
+Does not belong here: how a sample is stored (``verse.durable``) or learned.
 """
 
 from __future__ import annotations

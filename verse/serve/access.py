@@ -26,7 +26,7 @@ class Access:
 
     ``token`` is needed to learn and delete; with ``private`` to look and ask, too. ``hosts`` are
     the names under which the service may be called; with ``any_address`` any IP address is one. A
-    page of another site can point a name of its own at this machine, but not an IP address.
+    page of another site can make its own name point to this machine, but not an IP address.
 
     >>> Access.to_serve("0.0.0.0", token=None)
     Traceback (most recent call last):
@@ -69,7 +69,7 @@ class Access:
         return name in self.hosts or (self.any_address and is_address(name))
 
     def needs_token(self, method: str, path: str) -> bool:
-        """The page itself holds no secret; health is for whoever watches over the service."""
+        """Not the page, which contains no secret, nor the health checks."""
         if path in OPEN or not (path.startswith("/v1/") or path == "/metrics"):
             return False
         reads = method in ("GET", "HEAD") or path == "/v1/predict"

@@ -14,7 +14,7 @@ from verse import __version__
 from verse.serve.access import Access
 from verse.serve.guard import Guard
 from verse.serve.limits import Limits
-from verse.serve.metrics import Measured
+from verse.serve.metrics import RequestMeter
 from verse.serve.problems import handle_errors
 from verse.serve.process_memory import MemoryTrimmer
 from verse.serve.routes import change, look, operate, teach
@@ -64,7 +64,7 @@ def create_app(
         app.include_router(part.router(service))
     app.mount("/", StaticFiles(directory=PAGE, html=True), name="page")
     app.add_middleware(Guard, access=access, limits=limits)
-    app.add_middleware(Measured, metrics=service.metrics)  # the outermost: it counts refusals, too
+    app.add_middleware(RequestMeter, metrics=service.metrics)  # outermost: counts refusals, too
     return app
 
 

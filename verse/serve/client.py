@@ -57,12 +57,12 @@ class Client:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.retries = retries
         trusted = ssl.create_default_context(cafile=verify) if isinstance(verify, str) else verify
-        self._http = httpx.Client(
+        self.http = httpx.Client(
             base_url=url, headers=headers, timeout=timeout, verify=trusted, transport=transport
         )
 
     def learn(self, image: object, label: str, *, key: str | None = None) -> dict[str, Any]:
-        """Teach one image; on return it is learned and safe."""
+        """Teach one image. When this returns, it is learned and saved."""
         answer: dict[str, Any] = self._send(
             "POST",
             "/v1/learn",
@@ -99,18 +99,18 @@ class Client:
         return answer
 
     def undo(self, seq: int) -> dict[str, Any]:
-        """Take one of the latest samples back."""
+        """Undo one of the latest samples."""
         answer: dict[str, Any] = self._send("DELETE", f"/v1/samples/{seq}", once=True)
         return answer
 
     def undo_many(self, seqs: Iterable[int]) -> dict[str, Any]:
-        """Take several of the latest samples back, all of them or none."""
+        """Undo several of the latest samples, all or none."""
         body = {"seqs": list(seqs)}
         answer: dict[str, Any] = self._send("POST", "/v1/undo", once=True, json=body)
         return answer
 
     def undo_last(self, count: int) -> dict[str, Any]:
-        """Take the latest samples back."""
+        """Undo the latest samples."""
         body = {"count": count}
         answer: dict[str, Any] = self._send("POST", "/v1/undo", once=True, json=body)
         return answer
@@ -127,7 +127,7 @@ class Client:
         return answer
 
     def merge(self, label: str, into: str) -> dict[str, Any]:
-        """Two labels are one class."""
+        """Merge a class into another one."""
         path = f"{_class(label)}/merge"
         answer: dict[str, Any] = self._send("POST", path, once=True, json={"into": into})
         return answer
@@ -135,7 +135,7 @@ class Client:
     def events(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """(type, data) of every change, until the service ends or the iterator is closed."""
         try:
-            with self._http.stream("GET", "/v1/events", timeout=60.0) as response:
+            with self.http.stream("GET", "/v1/events", timeout=60.0) as response:
                 if not response.is_success:
                     response.read()
                     raise ServiceError(_detail(response), response.status_code)
@@ -150,8 +150,8 @@ class Client:
             raise ServiceError(f"the service can no longer be heard: {error}", None) from error
 
     def close(self) -> None:
-        """Let go of the connection."""
-        self._http.close()
+        """Close the connection."""
+        self.http.close()
 
     def __enter__(self) -> Self:
         return self
@@ -165,7 +165,7 @@ class Client:
             last = attempt == self.retries
             wait = min(LONGEST_WAIT, 0.1 * 2**attempt) * random.uniform(0.5, 1)
             try:
-                response = self._http.request(method, path, **content)
+                response = self.http.request(method, path, **content)
             except httpx.ConnectError as error:
                 if last:
                     raise ServiceError(f"cannot reach the service: {error}", None) from error

@@ -70,7 +70,7 @@ class _Body:
 class Guard:
     """Checks host, origin, rate, token and size of a request, and reads its body.
 
-    A route sees a request only when its body is there: nobody waits in a route for slow bytes.
+    A route sees a request only when its body is there: no route waits for slow bytes.
     """
 
     def __init__(self, app: ASGIApp, *, access: Access, limits: Limits) -> None:

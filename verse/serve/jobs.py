@@ -1,4 +1,4 @@
-"""What waits in the queues of a session, each with the place where its answer will be."""
+"""Jobs in the queues of a session, each with a future for its answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Teach:
 
 @dataclass
 class Change:
-    """Something else to do with the classifier, and the events that tell of its result."""
+    """Another operation on the classifier, and the events that report its result."""
 
     act: Callable[[DurableClassifier], Any]
     events: Callable[[Any], list[tuple[str, dict[str, Any]]]]

@@ -1,4 +1,4 @@
-"""How much one request, one address and everybody together may cost."""
+"""Limits for one request, for one address, and for all clients together."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def address_of(host: str) -> str:
 
 
 class Quota:
-    """So much in all, and so much for each address. One thread only.
+    """A limit in total and one for each address. One thread only.
 
     >>> quota = Quota(total=10, share=6)
     >>> quota.take("a", 6), quota.take("a", 1), quota.take("b", 4), quota.take("c", 1)
@@ -91,12 +91,17 @@ class Quota:
         self.used = 0
         self._of: Counter[str] = Counter()
 
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Those that have taken something."""
+        return frozenset(self._of)
+
     def of(self, address: str) -> int:
         """What an address has taken."""
         return self._of.get(address, 0)
 
     def has(self, address: str, n: int = 1) -> bool:
-        """Is there so much for this address?"""
+        """Can this address take ``n`` more?"""
         return self.used + n <= self.total and self.of(address) + n <= self.share
 
     def take(self, address: str, n: int = 1) -> bool:
@@ -139,13 +144,18 @@ class RequestRate:
 class Turns:
     """At most ``share`` of each address at once; the others of that address wait for their turn.
 
-    So one address cannot fill a queue that everybody shares. More than ``waiting`` are refused.
+    So one address cannot fill a queue that all clients share. More than ``waiting`` are refused.
     """
 
     def __init__(self, what: str, *, share: int, waiting: int) -> None:
         self.what, self.share, self.waiting = what, share, waiting
         self._active: Counter[str] = Counter()
         self._queues: dict[str, deque[asyncio.Future[None]]] = {}
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Those that have a turn or wait for one."""
+        return frozenset((*self._active, *self._queues))
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[None]:

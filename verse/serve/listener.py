@@ -1,4 +1,4 @@
-"""Accepts connections, so many of each address, counted before TLS begins."""
+"""Accepts connections, limited for each address and counted before TLS begins."""
 
 from __future__ import annotations
 

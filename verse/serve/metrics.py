@@ -46,7 +46,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class Measured:
+class RequestMeter:
     """The ASGI layer that counts and times every request."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:

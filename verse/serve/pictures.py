@@ -72,6 +72,14 @@ class AnsweredFrames:
         self._used = Quota(total, share)
         self._kept: OrderedDict[str, tuple[str, float, AnsweredFrame]] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all frames that are kept."""
+        return self._used.used
+
     def add(self, address: str, frame: AnsweredFrame) -> str:
         """Keep a frame; returns its id."""
         name, size = secrets.token_urlsafe(12), frame.size

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +15,6 @@ from fastapi import FastAPI
 from verse.serve.connection import Connection
 from verse.serve.limits import Limits
 from verse.serve.listener import Listener
-from verse.serve.logs import silence_senders
 
 
 class Server(uvicorn.Server):
@@ -44,13 +45,13 @@ class Server(uvicorn.Server):
             h11_max_incomplete_event_size=64 * 1024,
         )
         super().__init__(config)
-        self._app, self._sockets, self._limits = app, sockets, limits
+        self.app, self._sockets, self._limits = app, sockets, limits
         self._on_start = on_start
         silence_senders()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Tell listeners of events that it is over, which would keep it waiting otherwise."""
-        self._app.state.events.close()
+        """End the event streams first, because they would keep the server waiting."""
+        self.app.state.events.close()
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -76,3 +77,13 @@ class Server(uvicorn.Server):
             server_state=self.server_state,
             app_state=self.lifespan.state,
         )
+
+
+def silence_senders() -> None:
+    """For a process that serves: a sender of nonsense must not fill its log, nor the table in
+    which Python remembers every warning it has shown."""
+    for name in ("PIL", "multipart", "python_multipart"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    # its warnings are about malformed requests; its errors are about this service
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module=r"PIL\.")

@@ -48,7 +48,7 @@ class Service:
         self._asking = Turns("predict", share=AT_ONCE if alone else limit, waiting=limit)
 
     async def picture(self, request: Request, upload: UploadFile) -> Picture:
-        """An upload, decoded; of each address one fewer at once than there are processes."""
+        """Decode an upload. One address can use all decoding processes except one."""
         image = await upload.read()
         async with self._decoding.turn(address(request)):
             return await result(self.decoder.decode(image, name_upload(upload)))

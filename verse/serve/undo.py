@@ -1,4 +1,4 @@
-"""Take several samples back at once: all of them or none."""
+"""Undo several samples: all or none."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class LessonResult:
     correct: bool | None = None
 
     def document(self) -> dict[str, Any]:
-        """As the service tells it."""
+        """The JSON document of the service."""
         return {
             "seq": self.seq,
             "label": escape_label(self.label),
@@ -78,7 +78,7 @@ class View:
         thumbnails: Mapping[int, tuple[Label, bytes]],
         prequential: Prequential,
     ) -> View:
-        """How things are now; called by whoever owns the classifier."""
+        """The current state; called by the thread that owns the classifier."""
         memory, remembered = classifier.learner.memory, classifier.memory_counts()
         last = classifier.undoable[-1:]
         shown: dict[Label, list[int]] = {}

@@ -1,7 +1,7 @@
 """What a setting means, which values it takes, and how it is read from text or a recipe.
 
-Here goes what holds for the settings of any learner. A method's own settings do not: they stand in
-its constructor's signature and nowhere else.
+Belongs here: rules for the settings of all learners. Does not belong here: the settings of one
+method; they are in the signature of its constructor and nowhere else.
 """
 
 from __future__ import annotations

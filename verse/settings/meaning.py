@@ -1,4 +1,4 @@
-"""What a hyper-parameter means and which values it takes, written once, beside its type.
+"""What a hyper-parameter means and which values it takes, written once, with its type.
 
 A constructor says ``lr: Rate = 0.01`` or ``gamma: Annotated[float, share("…")]``. Its
 validation, the JSON schema, recipes, the service and the documentation all read it there. A

@@ -131,7 +131,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def require_settings(make: Callable[..., object], given: Mapping[str, Any]) -> None:
-    """Validate all hyper-parameters by what the constructor's annotations say of them.
+    """Validate all hyper-parameters by the annotations of the constructor.
 
     A constructor calls it first: ``require_settings(VERSE, locals())``.
 

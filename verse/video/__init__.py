@@ -1,7 +1,7 @@
 """Videos and cameras: their frames in time, labels by ranges of time, answers as a time line.
 
-Here goes what reads films and cameras. Events (``verse.watch``) and what is learned from frames do
-not.
+Belongs here: code that reads video files and cameras. Does not belong here: events
+(``verse.watch``), and learning from frames.
 
 A source is a film file, ``camera:0`` (the first camera of this machine), or a network camera's
 address (``rtsp://…``, ``http://…``). Decoding is PyAV's (the extra ``video``).

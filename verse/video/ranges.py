@@ -36,7 +36,7 @@ class Range:
 
 
 def sidecar(video: Path) -> Path:
-    """The file of ranges beside a video: the same name with .csv or .json."""
+    """The file of ranges next to a video: the same name with .csv or .json."""
     for ending in (".csv", ".json"):
         if (beside := video.with_suffix(ending)).is_file():
             return beside

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from verse.datasets.files import FILMS
 from verse.datasets.films import pixels
-from verse.types import BadData, BadSetting, MissingExtra
+from verse.extras import OptionalImport
+from verse.types import BadData, BadSetting
 
 # Platform → (FFmpeg's input device, the name of camera n).
 CAMERAS = {
@@ -96,10 +97,8 @@ def open_video(source: str, *, timeout: float | None = None) -> Any:
 
     ``timeout``: seconds without data until a network camera counts as gone (``OSError``).
     """
-    try:
+    with OptionalImport():
         import av
-    except ImportError:
-        raise MissingExtra("av", "video") from None
     try:
         if source.startswith("camera:"):
             if sys.platform not in CAMERAS:

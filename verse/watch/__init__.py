@@ -1,8 +1,8 @@
 """A camera that reports: frames of a camera, stream, film or folder become events.
 
-Here goes where live frames come from, when an answer becomes an event, and where events go (a
-file, a webhook, an MQTT broker). Teaching from films (``verse.video``), the service and anything
-about one camera maker do not.
+Belongs here: sources of live frames, the rule that makes events of answers, and the targets of
+events (a file, a webhook, an MQTT broker). Does not belong here: teaching from videos
+(``verse.video``), the service, and code for one camera maker.
 """
 
 from __future__ import annotations

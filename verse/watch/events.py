@@ -127,7 +127,7 @@ class Scene:
         return self._event("offline", seconds, self.current, self.current.label)
 
     def resume(self, seconds: float) -> SceneEvent:
-        """The camera is back; what it shows now is compared with the scene of before."""
+        """The camera is back; its frames are compared with the scene before it was lost."""
         return self._event("online", seconds, self.current, self.current.label)
 
     def _event(

@@ -69,7 +69,7 @@ def open_frames(
 
 
 class LatestFrame:
-    """Reads a live source in a thread of its own and keeps nothing but its newest frame."""
+    """Reads a live source in a separate thread and keeps only its newest frame."""
 
     def __init__(self, source: str) -> None:
         self.source = source

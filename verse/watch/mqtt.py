@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from verse import __version__
-from verse.types import BadSetting, MissingExtra
+from verse.extras import OptionalImport
+from verse.types import BadSetting
 from verse.watch.events import SceneEvent
 from verse.watch.sinks import QUEUE, Sink
 
@@ -51,11 +52,9 @@ class MQTT(Sink):
         teach_topic: str | None = None,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        try:
+        with OptionalImport():
             from paho.mqtt.client import Client
             from paho.mqtt.enums import CallbackAPIVersion
-        except ImportError:
-            raise MissingExtra("paho-mqtt", "mqtt") from None
         address = urlsplit(url)
         self.base = address.path.strip("/")
         if address.scheme not in ("mqtt", "mqtts") or not address.hostname or not self.base:

@@ -27,7 +27,7 @@ class Sink:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Deliver what can be delivered soon, then let go."""
+        """Deliver what can be delivered soon, then close."""
 
 
 class JSONLines(Sink):
@@ -60,7 +60,7 @@ class JSONLines(Sink):
 
 
 class Webhook(Sink):
-    """Posts each event as JSON, in order, from a thread of its own; tries again until it is taken.
+    """Posts each event as JSON, in order, in a separate thread; repeats until it is accepted.
 
     Parameters
     ----------

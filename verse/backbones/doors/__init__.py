@@ -1,7 +1,7 @@
 """Backbones from outside, each by its door: ``timm:NAME``, ``hf:ORG/NAME``, ``onnx:FILE``.
 
-Here goes what turns a model of another library into a ``Backbone``. Networks of this project, and
-what all backbones need, do not.
+Belongs here: code that turns a model of another library into a ``Backbone``. Does not belong
+here: networks of this project, and what all backbones need.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from verse.types import BadSetting
 
 @dataclass(frozen=True)
 class Setup:
-    """How a backbone shall run; the same for every door.
+    """How a backbone runs; the same for every door.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Other libraries, each in an environment of its own, taking turns with ours.
 
-Here goes what installs and times another library. What times our own code does not.
+Belongs here: code that installs and times another library. Does not belong here: timing of our
+own.
 """
 
 from __future__ import annotations

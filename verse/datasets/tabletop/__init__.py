@@ -1,6 +1,7 @@
-"""`tabletop`: things on tables, filmed by a moving camera, rendered here and now.
+"""`tabletop`: objects on tables, filmed by a moving camera, rendered when they are needed.
 
-Here goes what draws these pictures. What other data sets could use does not.
+Belongs here: code that draws these pictures. Does not belong here: what other data sets could
+use.
 
 Twelve categories a person would name, each with differing instances (shape, colour, pattern),
 filmed in sessions that differ in table, room, light, distance, camera path, clutter, occlusion,
@@ -29,7 +30,7 @@ import numpy.typing as npt
 from verse.datasets.base import Dataset, DataWarning, Frames, Source
 from verse.datasets.tabletop.objects import CATEGORIES
 from verse.datasets.tabletop.reel import Reel
-from verse.datasets.tabletop.render import Filmed
+from verse.datasets.tabletop.render import VideoRenderer
 from verse.datasets.tabletop.scene import TabletopVideo
 from verse.paths import cache_directory
 from verse.types import BadSetting
@@ -77,7 +78,7 @@ def load(
         / "tabletop"
         / f"v{VERSION}-seed{seed}-{size}px-{instances}x{sessions}x{frames}.npy"
     )
-    source = Rendered(videos, frames, size, seed, path if cache else None)
+    source = RenderedFrames(videos, frames, size, seed, path if cache else None)
     if cache:
         source.prepare(progress)
     classes = tuple(CATEGORIES)
@@ -96,10 +97,10 @@ def load(
 
 
 @dataclass(frozen=True)
-class Rendered(Source):
+class RenderedFrames(Source):
     """Frames of (category, instance, session) videos, from the reel at `path` or drawn afresh.
 
-    >>> source = Rendered((("mug", 0, 0),), frames=2, size=32, seed=0)
+    >>> source = RenderedFrames((("mug", 0, 0),), frames=2, size=32, seed=0)
     >>> source.key(1)
     'tabletop v1 seed 0 32 px mug 0 session 0 frame 1'
     """
@@ -166,9 +167,9 @@ class Rendered(Source):
 
 
 @lru_cache(maxsize=8)
-def _film(seed: int, size: int, category: str, instance: int, session: int) -> Filmed:
+def _film(seed: int, size: int, category: str, instance: int, session: int) -> VideoRenderer:
     spacing = 1.2 / size  # below one pixel at any distance the camera takes
-    return Filmed(TabletopVideo.draw(seed, category, instance, session, spacing), size)
+    return VideoRenderer(TabletopVideo.draw(seed, category, instance, session, spacing), size)
 
 
 def _check(**given: tuple[int, int]) -> None:

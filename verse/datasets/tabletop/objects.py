@@ -1,4 +1,4 @@
-"""The categories of `tabletop`: each function builds one instance of the thing it is named after.
+"""The categories of `tabletop`: each function builds one instance of the object it is named after.
 
 Adding a category is adding a function and its name to CATEGORIES. Lengths are in units of
 about one object height; `h` is the point spacing.

@@ -18,7 +18,7 @@ Image = npt.NDArray[np.uint8]
 class Reel:
     """An .npy file of frames [n, size, size, 3] followed by one checksum (CRC-32) per frame.
 
-    A file appears whole or not at all (written beside, then renamed), so any number of
+    A file appears whole or not at all (written under another name, then renamed), so any number of
     processes may write and read the same one.
 
     >>> import tempfile

@@ -17,10 +17,10 @@ FAR = np.iinfo(np.int64).max
 BITS = 24  # low bits of a depth key hold the point's index
 
 
-class Filmed:
+class VideoRenderer:
     """A video with its light baked in.
 
-    >>> film = Filmed(TabletopVideo.draw(0, "mug", 0, 0, 0.03), 48)
+    >>> film = VideoRenderer(TabletopVideo.draw(0, "mug", 0, 0, 0.03), 48)
     >>> film.frame(0).shape
     (48, 48, 3)
     """
@@ -56,7 +56,7 @@ class Filmed:
     def frame(self, k: int) -> npt.NDArray[np.uint8]:
         """Frame k, [size, size, 3] RGB."""
         eye, axes = self.video.axes(k)
-        things, cover = self._things(eye, axes)
+        things, cover = self.render_objects(eye, axes)
         image = things + (1 - cover) * self._surroundings(eye, axes)
         return self._sensor(image, k)
 
@@ -77,7 +77,7 @@ class Filmed:
         image[~on] = seen * (0.45 * s.light + s.ambient)
         return image.reshape(self.size, self.size, 3)
 
-    def _things(self, eye: Array, axes: Array) -> tuple[Array, Array]:
+    def render_objects(self, eye: Array, axes: Array) -> tuple[Array, Array]:
         """Light of the objects per pixel [size, size, 3], and the share they cover."""
         c, wide = self.video.cloud, 2 * self.size
         front = np.flatnonzero(c.normal @ eye > self.facing)

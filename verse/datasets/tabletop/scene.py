@@ -1,4 +1,4 @@
-"""Sessions and videos of `tabletop`: who stands where, in which light, seen along which path."""
+"""Sessions and videos of `tabletop`: positions, light and the path of the camera."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Things of `tabletop` that hold a drink or food: each function builds one instance.
+"""Objects of `tabletop` that hold a drink or food: each function builds one instance.
 
 Lengths are in units of about one object height; `h` is the point spacing.
 """

@@ -1,5 +1,5 @@
 """What several methods share: penalties, triggers, statistics, training on a batch.
 
-Here goes what a second method needs, too. What only one method needs does not: it stays in its
-file.
+Belongs here: code that a second method needs, too. Does not belong here: what only one method
+needs; it stays in the file of that method.
 """

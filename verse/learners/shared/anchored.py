@@ -17,7 +17,7 @@ from verse.settings import Clip, Rate, about
 PENALTIES = ("implicit", "explicit")
 
 
-class Anchored(Learner):
+class AnchoredLearner(Learner):
     """Abstract: SGD on CE(z_t, y_t; θ) + λ Σ Ω (θ − θ*)².
 
     ``penalty="implicit"`` solves the quadratic penalty exactly after the step on the sample, whose

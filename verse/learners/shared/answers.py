@@ -1,4 +1,4 @@
-"""What the network said of a sample, kept in memory beside it."""
+"""Logits of a sample, stored in memory with it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIELDS: dict[str, tuple[int, ...]] = {"logits": (head_capacity(0),), "width": ()
 def answer_fields(memory: Memory, scores: Tensor) -> dict[str, Tensor]:
     """The two fields for scores [n, classes]; the memory's field is widened if the head has grown.
 
-    To be called when the step can no longer fail: widening is not taken back.
+    Call it when the step can no longer fail: widening is not undone.
     """
     n, classes = scores.shape
     columns = head_capacity(classes)
@@ -26,7 +26,7 @@ def answer_fields(memory: Memory, scores: Tensor) -> dict[str, Tensor]:
 
 
 def drop_answers(memory: Memory, output: int) -> None:
-    """Remove what was said of an output; later ones move up."""
+    """Remove the logits of an output; later ones move up."""
     logits, width = memory.fields["logits"], memory.fields["width"]
     logits[:, output:-1] = logits[:, output + 1 :].clone()
     logits[:, -1] = 0

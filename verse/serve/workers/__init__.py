@@ -1,4 +1,4 @@
-"""Who does the work of a session: the writer, the predictor, and the processes that decode.
+"""The threads and processes of a session: the writer, the predictor, and the decoders.
 
-Here goes what runs in a thread or process of its own. What reads or writes HTTP does not.
+Belongs here: what runs in its own thread or process. Does not belong here: code that knows HTTP.
 """

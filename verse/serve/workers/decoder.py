@@ -38,7 +38,7 @@ class DecoderProcess:
 
     def __init__(self, task: decode.DecodeTask) -> None:
         paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-m", decode.__name__, task.text()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -48,7 +48,7 @@ class DecoderProcess:
             start_new_session=True,  # Ctrl-C is for the server, which finishes what waits
         )
         self.timed_out = self._ready = False
-        _widen(self._process.stdin, self._process.stdout)
+        _widen(self.process.stdin, self.process.stdout)
 
     def decode(self, image: bytes, name: str, seconds: float) -> tuple[RGB, RGB]:
         """Pixels and thumbnail. ``EOFError``: the process died, or was killed for its slowness."""
@@ -70,22 +70,22 @@ class DecoderProcess:
     def close(self) -> None:
         """Kill it; there is nothing in it to lose."""
         with suppress(OSError):
-            self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
+            self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
 
     def _time_out(self) -> None:
         self.timed_out = True
-        self._process.kill()
+        self.process.kill()
 
     def _write(self, content: bytes) -> None:
-        assert self._process.stdin is not None
+        assert self.process.stdin is not None
         left = memoryview(content)
         while left:
-            left = left[self._process.stdin.write(left) :]
+            left = left[self.process.stdin.write(left) :]
 
     def _answer(self) -> tuple[RGB, RGB]:
         if self._read(1) == b"E":
@@ -103,10 +103,10 @@ class DecoderProcess:
         return bytes(content)
 
     def _fill(self, target: Any) -> None:
-        assert self._process.stdout is not None
+        assert self.process.stdout is not None
         left = memoryview(target).cast("B")
         while left:
-            n = self._process.stdout.readinto(left)  # type: ignore[attr-defined]
+            n = self.process.stdout.readinto(left)  # type: ignore[attr-defined]
             if not n:
                 raise EOFError
             left = left[n:]
@@ -143,14 +143,14 @@ class Decoder:
         self.seconds = seconds
         self._preprocess = preprocess if square is None else None
         self._task = decode.DecodeTask(max_pixels, square)
-        self._idle: queue.SimpleQueue[DecoderProcess] = queue.SimpleQueue()
+        self.idle: queue.SimpleQueue[DecoderProcess] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(self.workers, "verse-decode")
         self._closed = False
 
     def start(self) -> None:
         """Start the processes."""
         for _ in range(self.workers):
-            self._idle.put(DecoderProcess(self._task))
+            self.idle.put(DecoderProcess(self._task))
 
     def decode(self, image: bytes, name: str = "the file") -> Future[Picture]:
         """From any thread: the picture, or ``BadImage``."""
@@ -159,7 +159,7 @@ class Decoder:
         return self._threads.submit(self._decode, image, name)
 
     def _decode(self, image: bytes, name: str) -> Picture:
-        process, ended = self._idle.get(), False
+        process, ended = self.idle.get(), False
         try:
             pixels, small = process.decode(image, name, self.seconds)
         except EOFError:
@@ -171,7 +171,7 @@ class Decoder:
             if ended or process.timed_out:
                 process.close()
                 process = DecoderProcess(self._task)
-            self._idle.put(process)
+            self.idle.put(process)
         inputs = pixels if self._preprocess is None else self._preprocess(pixels)
         return Picture(inputs, small, image)
 
@@ -179,8 +179,8 @@ class Decoder:
         """Finish what is being decoded, and end the processes."""
         self._closed = True
         self._threads.shutdown()
-        while not self._idle.empty():
-            self._idle.get().close()
+        while not self.idle.empty():
+            self.idle.get().close()
 
 
 def square_of(G: Extractor) -> Square | None:

@@ -58,7 +58,7 @@ class Worker(Generic[J]):
         return self._jobs.qsize()
 
     def put(self, job: J, *, seconds: int) -> None:
-        """From any thread; if the queue is full, it says to come again after so many seconds."""
+        """From any thread; if the queue is full, ``Busy`` names the seconds to wait."""
         try:
             self._jobs.put_nowait(job)
         except queue.Full:
