@@ -168,7 +168,7 @@ def test_killed_or_interrupted_it_goes_on_from_checkpoints(
     assert all(file.stat().st_size for file in files)
     assert len(finished) < 2
     monkeypatch.setenv("VERSE_TOY_STEP", "0")  # nobody kills it any more
-    done = call("recipe.toml", "--jobs", "2", "--json")
+    done = call("recipe.toml", "--jobs", "1", "--json")
     assert done.exit_code == 0, done.stderr
     assert len(json.loads(done.stdout)["done"]) == 2 - len(finished)
     assert not list(Path("results/.partial").glob("*.checkpoint"))
