@@ -9,11 +9,10 @@ from functools import cache
 from pathlib import Path
 
 from paper.blocks import table
+from paper.reading import results_in, runs_of
 from verse import streams
-from verse.experiments import recipe
 from verse.experiments.result import Result
 from verse.experiments.run import Run
-from verse.experiments.store import Store
 from verse.learners import defaults
 from verse.reports import statistics
 from verse.reports.cells import Bench, SortedResults, orders_of
@@ -103,9 +102,8 @@ def _walk() -> Iterator[Cell]:
 
 @cache
 def finished(folder: str) -> SortedResults:
-    """The runs of a folder, read once."""
-    there = ROOT / folder
-    return SortedResults(Store(there).results() if there.is_dir() else [])
+    """The runs of a folder, sorted once."""
+    return SortedResults(results_in(ROOT / folder))
 
 
 def bound_cells() -> list[Cell]:
@@ -151,7 +149,7 @@ def holders() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     files = (ROOT / "recipes").glob("*.toml")
     for file in sorted(files, key=lambda f: (not f.name.startswith("omega"), f.name)):
-        for run in recipe.read_recipe(file).runs:
+        for run in runs_of(file):
             found.setdefault(run.id, []).append(f"recipes/{file.name}")
     return found
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from paper import headline, measured, progress, report
 from paper.blocks import filled, table
+from paper.reading import results_in
 from paper.source import PaperResults, read
 from verse import learners, streams
 from verse.experiments.result import Result
-from verse.experiments.store import Store
 
 DOCS = Path(__file__).parent.parent / "docs"
 RESULTS = DOCS.parent / "results"
@@ -31,8 +31,10 @@ def data_name(result: Result) -> str:
 
 def protocol() -> str:
     """VERSE on the three real sets, one row per ordering."""
-    results = Store(RESULTS / "protocol").results()
-    results.sort(key=lambda r: (r.run.dataset, streams.names().index(r.run.order)))
+    results = sorted(
+        results_in(RESULTS / "protocol"),
+        key=lambda r: (r.run.dataset, streams.names().index(r.run.order)),
+    )
     head = [
         "data",
         "ordering",
@@ -64,7 +66,7 @@ def protocol() -> str:
 def decisions() -> str:
     """What the paper leaves open about VERSE: mean over seeds, and the range."""
     groups: dict[tuple[str, str, str, str, str], list[Result]] = defaultdict(list)
-    for r in Store(RESULTS / "decisions").results():
+    for r in results_in(RESULTS / "decisions"):
         settings = r.settings
         clip = "–" if "clip" not in settings else str(settings["clip"]).replace("None", "none")
         predictor = "Φ" if settings.get("predict_with") == "phi" else "θ"
@@ -102,7 +104,7 @@ def decisions() -> str:
 def depth() -> str:
     """Where F begins: accuracy on validation videos against what a step and a sample cost."""
     groups: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
-    for r in sorted(Store(RESULTS / "split-depth").results(), key=lambda r: r.run.seed):
+    for r in sorted(results_in(RESULTS / "split-depth"), key=lambda r: r.run.seed):
         groups[r.run.at or "head"][data_name(r)].append(r)
     names = sorted({name for by in groups.values() for name in by})
     rows = []
@@ -124,7 +126,7 @@ def depth() -> str:
 def seeds_table(folder: str) -> str:
     """Means over seeds, a row per backbone and learner; Ω only where Offline was trained."""
     groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for r in Store(RESULTS / folder).results():
+    for r in results_in(RESULTS / folder):
         groups[(r.run.backbone, r.run.learner)].append(r)
     rows = []
     for (backbone, learner), found in sorted(groups.items()):
@@ -164,9 +166,9 @@ RATES = ("0.003", "0.01", "0.03", "0.1", "0.3")
 def rates() -> str:
     """μ_all on validation videos by rate; of three trials at a rate that with the setting taken."""
     found: dict[tuple[str, str], dict[str, Result]] = defaultdict(dict)
-    larger = Store(RESULTS / "rates").results()
+    larger = results_in(RESULTS / "rates")
     kept = {(r.run.learner, data_name(r)): _without_rate(r) for r in larger}
-    for r in [*larger, *Store(RESULTS / "tuning").results()]:
+    for r in [*larger, *results_in(RESULTS / "tuning")]:
         place = (r.run.learner, data_name(r))
         if place in kept and r.run.at != "grid" and _without_rate(r) == kept[place]:
             found[place][_rate(r)] = r

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from paper.blocks import table
-from verse.experiments.recipe import read_recipe
+from paper.reading import runs_of
 from verse.experiments.result import Result
 from verse.experiments.run import Run
 
@@ -84,7 +84,7 @@ def block(tested: Iterable[Result], tried: Iterable[Result], recipes: Path) -> s
     for name, makes in RECIPES.items():
         known = stores[name.startswith("tuning")]
         files = [f for f in sorted(recipes.glob(f"{name}.toml")) if belongs(f.stem, name)]
-        runs = {run.id: run for file in files for run in read_recipe(file).runs}
+        runs = {run.id: run for file in files for run in runs_of(file)}
         missing = [run for run in runs.values() if run.id not in known]
         hours = sum(map(estimate, missing))
         spent += sum(known[i].seconds for i in set(runs) & set(known) - counted) / 3600

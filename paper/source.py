@@ -10,6 +10,7 @@ from pathlib import Path
 from paper import losses
 from paper.comparisons import FIRST, MAIN, Comparison
 from paper.losses import Curve
+from paper.reading import results_in
 from verse.experiments.result import Result
 from verse.experiments.store import Store
 from verse.reports import report
@@ -65,7 +66,7 @@ class PaperResults(SortedResults):
 
 def read(folder: Path = ROOT / "results") -> tuple[PaperResults, PaperResults]:
     """The main comparison and the first one, each with its trials on validation videos."""
-    tested = Store(folder).results()
+    tested = results_in(folder)
     curves = losses.read(folder / "losses")
     found = []
     for comparison in (MAIN, FIRST):

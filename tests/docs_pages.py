@@ -86,7 +86,7 @@ class Reader:
         for server in self.servers:
             server.send_signal(signal.SIGINT)
             try:
-                server.wait(30)
+                server.wait(120)
             except subprocess.TimeoutExpired:
                 server.kill()
                 raise

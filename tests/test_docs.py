@@ -115,12 +115,12 @@ def test_tables_follow_from_the_results() -> None:
 def test_a_learner_s_results_come_with_the_command_that_repeats_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measured, "ROOT", tmp_path)
-    for kept in (measured.cells, measured.finished, measured.holders):
+    for kept in (measured.cells, measured.holders):
         kept.cache_clear()
+    monkeypatch.setattr(measured, "ROOT", tmp_path / "empty")
     assert measured.block("verse") == "No finished run yet.\n" == measured.block("offline")
+    monkeypatch.setattr(measured, "ROOT", tmp_path)
     measured.cells.cache_clear()
-    measured.finished.cache_clear()
     runs = {r.run.learner: r for r in Store(ROOT / "results" / "sanity").results()}
     for learner, folder in (("mas", "results"), ("tinyer", "results/sanity")):
         Store(tmp_path / folder).add(encode(runs[learner]))
@@ -136,7 +136,7 @@ def test_a_learner_s_results_come_with_the_command_that_repeats_them(
     assert re.search(again, measured.block("mas"))
     own = "verse compare recipes/sanity.toml --only learner=tinyer --results again\n"
     assert own in measured.block("tinyer")
-    for kept in (measured.cells, measured.finished, measured.holders):
+    for kept in (measured.cells, measured.holders):
         kept.cache_clear()
 
 

@@ -45,7 +45,7 @@ def command(folder: Path, module: str, then: str | None = None) -> subprocess.Co
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         # a runner in the background of a shell ignores Ctrl-C, and so would its children
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
@@ -107,6 +107,6 @@ def test_where_it_is_ignored_it_stays_so(tmp_path: Path) -> None:
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "slow.py").write_text(f"{PRESS}\n{COMMAND.replace('1000', '1')}")
     ended = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert (ended.returncode, ended.stdout) == (0, "lost\n")

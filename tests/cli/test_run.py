@@ -290,7 +290,7 @@ def test_kill_9_at_random_points_changes_nothing(tmp_path: Path) -> None:
         time.sleep(chance.random() * 0.02)
         os.kill(process, signal.SIGKILL)
         killed += os.WIFSIGNALED(os.waitpid(process, 0)[1])
-    assert killed >= 4  # a busy machine may let one finish first
+    assert killed >= 2  # a busy machine may let some finish first
     cut = finished(start(*args, "--out", "cut"))
     assert cut["alpha"] == whole["alpha"]
     assert cut["steps"] == whole["steps"] == 640

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from verse.experiments import Run
-from verse.experiments.run import identify
-from verse.experiments.store import Store
+from verse.experiments.jsonl import read_lines
+from verse.experiments.line import USUAL
+from verse.experiments.run import LATER, identify
 from verse.learners import bind
 from verse.types import BadSetting
 
@@ -22,12 +23,18 @@ def test_the_identity_does_not_change() -> None:
 
 def test_stored_results_keep_their_identity(root: Path) -> None:
     """A recipe finds its runs: the learners' defaults and the record still mean the same."""
-    stores = [root / "results", *(f for f in (root / "results").iterdir() if f.is_dir())]
-    kinds = {
-        (r.run.learner, str(r.run.settings)): r for store in stores for r in Store(store).results()
+    lines = (
+        line.value for file in (root / "results").rglob("*.jsonl") for line in read_lines(file)
+    )
+    runs = {
+        (line["run"]["learner"], str(line["run"]["settings"])): line
+        for line in lines
+        if line is not None and "run" in line
     }
-    for result in kinds.values():  # one of each kind: the others differ in seed and the like
-        assert Run.load(result.run.document()).id == result.id, result.run.name
+    assert len(runs) > 100
+    for line in runs.values():  # one of each kind: the others differ in seed and the like
+        record = LATER | USUAL | {"at": None} | line["run"]
+        assert Run.load(record).id == line["id"], line["run"]
 
 
 def test_a_split_that_used_to_be_the_default_is_no_other_run() -> None:

@@ -22,7 +22,7 @@ from verse.types import BadSetting
 
 HOST = "Host: 127.0.0.1\r\n"
 FORM = "Content-Type: multipart/form-data; boundary=x\r\n"
-SLOW = 15.0  # seconds that a busy machine may need; the limits under test are far below
+SLOW = 60.0  # seconds that a busy machine may need; the limits under test are far below
 
 
 @pytest.fixture
@@ -93,23 +93,40 @@ def get(port: int, address: str = "127.0.0.1") -> int | None:
         return status(one)
 
 
+def wait_until(happened: Callable[[], object]) -> None:
+    end = time.monotonic() + SLOW
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def test_silent_connections_and_slow_headers_are_closed(running) -> None:
-    port = running(header_seconds=0.6)
+    port = running(header_seconds=1.0)
+    begin = time.monotonic()
     with connect(port) as silent, connect(port) as slow:
-        begin = time.monotonic()
         slow.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}".encode())
         trickle(slow)  # bytes that keep coming prolong nothing
-        assert 0.5 < time.monotonic() - begin < SLOW
+        assert time.monotonic() - begin > 0.9
         assert status(silent) is None
-    with connect(port) as second:  # the headers of a later request, too
-        second.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}\r\n".encode())
-        reader = second.makefile("rb")
-        assert b"200" in reader.readline()
-        time.sleep(0.8)  # idle is another limit
-        second.sendall(b"GET /he")
-        while reader.readline():
-            pass
-    assert get(port) == 200
+    wait_until(lambda: get(port) == 200)  # a busy machine may miss the limit itself
+
+
+def test_slow_headers_of_a_later_request_are_no_better(running) -> None:
+    port = running(header_seconds=1.0)
+    request = f"GET /healthz HTTP/1.1\r\n{HOST}\r\n".encode()
+
+    def closed() -> bool:
+        with connect(port) as one, one.makefile("rb") as reader:
+            one.sendall(request)
+            if b"200" not in reader.readline():
+                return False  # a busy machine was too slow for the first one
+            time.sleep(1.2)  # idle is another limit
+            one.sendall(b"GET /he")
+            while reader.readline():
+                pass
+            return True
+
+    wait_until(closed)
 
 
 def test_idle_connections_are_closed(running) -> None:
@@ -143,19 +160,28 @@ def test_one_address_has_so_many_connections(running) -> None:
     assert get(port) == 429
     assert get(port, "127.0.0.2") == 200  # another address is not disturbed
     mine.pop().close()
-    deadline = time.monotonic() + SLOW
-    while get(port) != 200:
-        assert time.monotonic() < deadline
+    wait_until(lambda: get(port) == 200)
     for one in mine:
         one.close()
 
 
-def test_one_address_has_so_many_bytes_in_flight(running) -> None:
+def test_one_address_has_so_many_bytes_in_flight(running, monkeypatch) -> None:
+    counted = threading.Event()
+    take = Quota.take
+
+    def seen(quota: Quota, address: str, n: int = 1) -> bool:
+        try:
+            return take(quota, address, n)
+        finally:
+            if n == 900:
+                counted.set()
+
+    monkeypatch.setattr(Quota, "take", seen)
     port = running(body=1000, in_flight_per_address=1500, in_flight=2500)
     head = f"POST /v1/predict HTTP/1.1\r\n{HOST}{FORM}Content-Length: 900\r\n\r\n".encode()
     with connect(port) as first, connect(port) as second, connect(port, "127.0.0.2") as other:
         first.sendall(head + b"x" * 100)
-        time.sleep(0.3)
+        assert counted.wait(SLOW)
         second.sendall(head)
         assert status(second) == 429
         other.sendall(head + b"x" * 900)

@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -126,21 +127,23 @@ def check_exact_resume(make: LearnerMaker) -> None:
     F = small_network()
     stream = small_stream(F, classes=18, each=3)
     whole = make_learner(make, F)
-    stops = {0, 1, 7, 31, 48, 50, 53}
+    stops = (0, 1, 7, 31, 48, 50, 53, len(stream))
     saved: dict[int, dict[str, Tensor]] = {}
     for t, (z, y) in enumerate(stream):
         if t in stops:
             saved[t] = copy_state(whole)
         whole.learn_one(z, y)
     whole.consolidate()
-    for t, state in saved.items():
+    saved[len(stream)] = copy_state(whole)
+    for t, later in pairwise(stops):  # from stop to stop, and so from any stop to the end
         resumed = make_learner(make, F, seed=0)
         # unaligned storage, as tensors read from a file have
-        resumed.load_state({k: _unalign(v) for k, v in state.items()})
-        same(state, copy_state(resumed), f"loaded at step {t}")
-        learn_all(resumed, stream[t:])
-        resumed.consolidate()
-        same(copy_state(whole), copy_state(resumed), f"resumed at step {t}")
+        resumed.load_state({k: _unalign(v) for k, v in saved[t].items()})
+        same(saved[t], copy_state(resumed), f"loaded at step {t}")
+        learn_all(resumed, stream[t:later])
+        if later == len(stream):
+            resumed.consolidate()
+        same(saved[later], copy_state(resumed), f"resumed at step {t}")
 
 
 def _unalign(t: Tensor) -> Tensor:
@@ -175,30 +178,27 @@ def check_learns_separable_stream(make: LearnerMaker) -> None:
 def check_survives_exception(make: LearnerMaker) -> None:
     """An error or Ctrl-C in any gradient of a step, or behind it, leaves everything as it was."""
     places: tuple[tuple[type, str], ...] = ((Net, "body_gradient"), (Learner, "require_finite"))
+    untouched = make_learner(make)
+    stream = small_stream(untouched.F)
+    learn_all(untouched, stream[:20])
+    before = copy_state(untouched)
+    learn_all(untouched, stream[20:])
+    after = copy_state(untouched)
     for kind in (RuntimeError, KeyboardInterrupt):
-        for nth in range(3):  # the first, second and third gradient of the step
-            for owner, method in places:
-                _survives(make, _failing(owner, method, nth, kind), kind)
-
-
-def _survives(make: LearnerMaker, failure: _failing, kind: type[BaseException]) -> None:
-    learner = make_learner(make)
-    stream = small_stream(learner.F)
-    learn_all(learner, stream[:20])
-    before = copy_state(learner)
-    with failure as failed:
-        try:
-            learner.learn_one(stream[20][0], 777)  # a new class: growth is undone too
-        except kind:
-            assert failed
-    if not failed:  # the method computes fewer gradients
-        return
-    same(before, copy_state(learner), f"after {failure}")
-    twin = make_learner(make)
-    learn_all(twin, stream[:20])
-    for each in (learner, twin):
-        learn_all(each, stream[20:])
-    same(copy_state(twin), copy_state(learner), f"going on after {failure}")
+        for owner, method in places:
+            for nth in range(3):  # the first, second and third gradient of the step
+                learner = make_learner(make)
+                learner.load_state({name: tensor.clone() for name, tensor in before.items()})
+                with (failure := _failing(owner, method, nth, kind)) as failed:
+                    try:
+                        learner.learn_one(stream[20][0], 777)  # a new class: growth is undone too
+                    except kind:
+                        assert failed
+                if not failed:  # the method computes fewer gradients
+                    break
+                same(before, copy_state(learner), f"after {failure}")
+                learn_all(learner, stream[20:])
+                same(after, copy_state(learner), f"going on after {failure}")
 
 
 class _failing:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -181,7 +182,7 @@ class Run:
         """The memory's rule where it is not the paper's choice for the ordering."""
         return "" if self.memory == _RULES.get(self.order) else self.memory
 
-    @property
+    @cached_property
     def id(self) -> str:
         """16 hexadecimal digits over the whole record, the learner's defaults included.
 

@@ -75,9 +75,17 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
+@cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What it is of, and what is in it."""
+    return get_origin(hint) or hint, get_args(hint)
+
+
 def _check(value: Any, hint: Any, place: str) -> None:
     """A value is what its annotation says."""
-    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if type(value) is hint and (hint is str or hint is bool):
+        return
+    kind, inner = _parts(hint)
     if kind is Any or kind is Run or inner[:1] == (Bound,):
         return
     if hint == list[list[int]]:  # most of a result, and quick

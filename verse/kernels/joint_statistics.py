@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from verse.kernels.background import Background
 from verse.kernels.running_inverse import RunningInverse
 from verse.stateful import PerClass
 
@@ -138,20 +138,23 @@ class JointStatistics(PerClass):
     def _with_tail(self) -> tuple[Tensor, Tensor, Tensor]:
         """W, its sizes and rows of G with the samples that came since the last block."""
         if self._now is None:
-            K, device = len(self.counts), self._means.device
-            M, W = self._means[:K], self._weights[:K].clone()
-            solved, rows = self.inverse.tail()
-            classes = torch.tensor([y for y, _ in self._tail], device=device)
-            moved = torch.tensor([[by] for _, by in self._tail], device=device)
-            W.index_add_(0, classes, solved * moved)
-            W.addmm_(M @ rows.t(), rows, alpha=-1)
-            self._now = W, (M * W).sum(1), rows
+            self._now = self._take_in(*self.inverse.recent())
         return self._now
+
+    def _take_in(self, solved: Tensor, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same, of what ``inverse`` has found for these samples."""
+        K, device = len(self.counts), self._means.device
+        M, W = self._means[:K], self._weights[:K].clone()
+        classes = torch.tensor([y for y, _ in self._tail], device=device)
+        moved = torch.tensor([[by] for _, by in self._tail], device=device)
+        W.index_add_(0, classes, solved * moved)
+        W.addmm_(M @ rows.t(), rows, alpha=-1)
+        return W, (M * W).sum(1), rows
 
     def _settle(self) -> None:
         """The samples since the last block become one."""
         if self._tail:
-            W, sizes, rows = self._with_tail()
+            W, sizes, rows = self._take_in(*self.inverse.tail())
             self.inverse.settle(rows)
             self._weights[: len(W)], self._sizes[: len(W)] = W, sizes
             self._begin_block()
@@ -417,43 +420,6 @@ class JointStatistics(PerClass):
             raise ValueError("the samples since the last block are not those of the inverse")
         if any(not 0 <= y < n for y, _ in self._tail):
             raise ValueError("a sample since the last block is of no class")
-
-
-@dataclass(frozen=True)
-class Background:
-    """The covariance within classes plus that of their means, around the mean of the means.
-
-    Everything is counted from one origin. With M the means [K, d] and Σ the covariance within
-    classes, ``row`` [K] is the mean over the rows of M Σ⁻¹Mᵀ less its own mean, ``size`` that
-    mean, and ``inverse`` [K, K] what the covariance of the means, of rank K, takes to be added
-    (M. Woodbury, Memorandum Report 42, Princeton 1950).
-
-    >>> around = Background.of(torch.eye(2), torch.eye(2))
-    >>> around.distances(torch.tensor([0.5]), torch.tensor([[0.5, 0.5]]))
-    tensor([0.])
-    """
-
-    row: Tensor
-    size: float
-    inverse: Tensor
-
-    @classmethod
-    def of(cls, means: Tensor, whitened: Tensor) -> Background:
-        """From M and M Σ⁻¹."""
-        products = whitened @ means.t()
-        row, classes = products.mean(0), len(means)
-        size = float(row.mean())
-        between = products - row - row[:, None] + size
-        between.diagonal().add_(classes)
-        return cls(row - size, size, torch.linalg.inv(between))
-
-    def distances(self, own: Tensor, along: Tensor) -> Tensor:
-        """Squared distances [n], from eᵀΣ⁻¹e [n] and e Σ⁻¹Mᵀ [n, K]."""
-        mean = along.mean(1)
-        along = along - mean[:, None] - self.row
-        explained = ((along @ self.inverse) * along).sum(1)
-        rest: Tensor = own - 2 * mean + self.size - explained
-        return rest.clamp_(min=0)
 
 
 def _longer(rows: Tensor, room: int) -> Tensor:

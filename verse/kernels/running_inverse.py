@@ -60,6 +60,12 @@ class RunningInverse:
         self._rows_squared = 0.0  # Σ |g|²
         self._base: tuple[Tensor, float] | None = None
         self._shared = False  # are U and G those of another one?
+        self._forget_recent()
+
+    def _forget_recent(self) -> None:
+        """``recent`` begins anew after the last settled vector."""
+        none = torch.zeros(0, self.d, device=self.device)
+        self._recent = none, none
 
     @property
     def first(self) -> bool:
@@ -89,6 +95,7 @@ class RunningInverse:
         self.rows[: self.pending] = G
         self.ridge, self._rows_squared = ridge, float(torch.linalg.vector_norm(G)) ** 2
         self.settled = self.pending
+        self._forget_recent()
 
     def add(self, u: Tensor) -> tuple[Tensor, float]:
         """S ← S + u uᵀ; returns (the new row of G, 1 / √(1 + uᵀA⁻¹u))."""
@@ -98,6 +105,7 @@ class RunningInverse:
         g = torch.mul(g, scale, out=self.rows[self.pending - 1])
         self._rows_squared += float(torch.dot(g, g))
         self.settled = self.pending
+        self._forget_recent()
         return g, scale
 
     def tail(self) -> tuple[Tensor, Tensor]:
@@ -110,11 +118,24 @@ class RunningInverse:
         L = torch.linalg.cholesky(inner).float()
         return solved, torch.linalg.solve_triangular(L, solved, upper=False)
 
+    def recent(self) -> tuple[Tensor, Tensor]:
+        """The same but for rounding, found vector by vector and kept: one more vector costs one
+        product with Λ. Here, too, it does not matter when or how often one asks."""
+        solved, rows = self._recent
+        for u in self.vectors[self.settled + len(rows) : self.pending]:
+            found = self.solve(u)
+            g = found - (rows @ u) @ rows
+            g = g * (1 + max(0.0, float(torch.dot(u, g)))) ** -0.5
+            solved, rows = torch.cat((solved, found[None])), torch.cat((rows, g[None]))
+        self._recent = solved, rows
+        return self._recent
+
     def settle(self, rows: Tensor) -> None:
         """A⁻¹ with all vectors; ``rows`` are those of ``tail``."""
         self.rows[self.settled : self.pending] = rows
         self._rows_squared += float(rows.square().sum())
         self.settled = self.pending
+        self._forget_recent()
 
     def shrink(self, share: float) -> None:
         """S ← share · S; ``set_ridge`` or ``sum_up`` must follow."""
@@ -167,6 +188,7 @@ class RunningInverse:
         self._rows_squared = other._rows_squared
         self.vectors, self.rows, self._shared = other.vectors, other.rows, True
         self.pending, self.settled = other.pending, other.settled
+        self._recent = other._recent
 
     def state(self) -> dict[str, Tensor]:
         return {

@@ -13,7 +13,9 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.metadata import entry_points
+from types import MappingProxyType
 from typing import Any
 
 from verse.learners.agem import AGEM
@@ -201,11 +203,15 @@ def trust(name: str) -> Factory:
 
 def settings(name: str) -> Mapping[str, inspect.Parameter]:
     """The keyword arguments a learner takes: its constructor's signature, nothing else."""
-    return {
-        key: parameter
-        for key, parameter in inspect.signature(_call(get(name))).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    }
+    return _keywords(_call(get(name)))
+
+
+@cache
+def _keywords(call: Callable[..., Learner]) -> Mapping[str, inspect.Parameter]:
+    parameters = inspect.signature(call).parameters
+    return MappingProxyType(
+        {k: p for k, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    )
 
 
 def schema(name: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from verse.learners.shared.grid_features import GridFeatures
 from verse.learners.verse import VERSE
 from verse.memory.base import Memory
 from verse.network.plastic import Head, Plastic
+from verse.network.products import limit_threads
 from verse.settings import about, share
 
 BEFORE, MANY = 60, 675  # n₀, N₀: benchmarks/calibration.py
@@ -130,11 +131,12 @@ class VERSEJoint(VERSE):
         self.averages = JointStatistics(d, self.device, shrinkage=AVERAGES)
 
     def step(self, z: Tensor, y: int) -> None:
-        e = self.features(z)[0]
-        self.require_finite(self.statistics.largest(e, y))
-        super().step(self._scale(z), y)
-        self.statistics.add(e, y)
-        self.averages.add(e[:: self.features.positions].contiguous(), y)
+        with limit_threads(self.features.d**2):
+            e = self.features(z)[0]
+            self.require_finite(self.statistics.largest(e, y))
+            super().step(self._scale(z), y)
+            self.statistics.add(e, y)
+            self.averages.add(e[:: self.features.positions].contiguous(), y)
 
     def absorb(self, other: Self, outputs: Sequence[int], *, steps: int) -> None:
         """Statistics add exactly. Of a class that both know the network has the mean of both,
@@ -157,10 +159,11 @@ class VERSEJoint(VERSE):
             self._train(sample.z, int(sample.y))
 
     def logits(self, Z: Tensor) -> Tensor:
-        E, a = self.features(Z), self.average
-        evidence = self.statistics.evidence(E).mul_(1 - a)
-        evidence.add_(self.averages.evidence(E[:, :: self.features.positions]), alpha=a)
-        learned = super().logits(self._scale(Z))
+        with limit_threads(self.features.d**2 + Z.numel()):
+            E, a = self.features(Z), self.average
+            evidence = self.statistics.evidence(E).mul_(1 - a)
+            evidence.add_(self.averages.evidence(E[:, :: self.features.positions]), alpha=a)
+            learned = super().logits(self._scale(Z))
         return learned.mul_(self.weight).add_(evidence, alpha=self.sharpness).mul_(self._trust)
 
     @property

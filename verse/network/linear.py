@@ -14,8 +14,6 @@ with plain automatic differentiation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TypeAlias
 
 import numpy as np
@@ -23,13 +21,10 @@ import numpy.typing as npt
 import torch
 
 from verse.network.net import Net
-from verse.network.products import Floats, multiply
+from verse.network.products import Floats, limit_threads, multiply
 from verse.types import Refused
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-
-ONE_THREAD = 1 << 20
-"""Weights up to which a second thread costs more than it gives (waking it takes longer)."""
 
 
 class LinearStep:
@@ -70,7 +65,8 @@ class LinearStep:
     def replay(self, y: Ints, *, lr: float, clip: float | None) -> float:
         """One descent of the cross-entropy of all samples; returns it. Refuses what is not finite
         before anything changes."""
-        with _threads(self.net), np.errstate(all="ignore"):  # what is not finite is refused later
+        # what is not finite is refused later
+        with limit_threads(self.net.data.numel()), np.errstate(all="ignore"):
             plan = self._find_plan(0, len(y), len(y))
             plan.score()
             if clip is not None and not plan.few:
@@ -96,7 +92,8 @@ class LinearStep:
         ``E`` holds ``rows_l`` rows of D_l, then D_M, then D_v; D_M and D_v may share rows between
         them. Returns both losses.
         """
-        with _threads(self.net), np.errstate(all="ignore"):  # what is not finite is refused later
+        # what is not finite is refused later
+        with limit_threads(self.net.data.numel()), np.errstate(all="ignore"):
             plan = self._find_plan(rows_l, len(y_M), len(y_v))
             plan.score()
             plan.multiply(whole=clip is not None)
@@ -255,16 +252,3 @@ def mean_square(s: Floats, target: Floats, weight: float) -> float:
     value = weight * _square(s) / s.size
     s *= np.float32(2 * weight / s.size)
     return value
-
-
-@contextmanager
-def _threads(net: Net) -> Iterator[None]:
-    before = torch.get_num_threads()
-    if before == 1 or net.data.numel() > ONE_THREAD:
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -15,6 +15,7 @@ from torch import Tensor
 from verse.kernels.joint_statistics import JointStatistics
 from verse.learners import Learner
 from verse.learners.shared.grid_features import GridFeatures
+from verse.network.products import limit_threads
 
 MOST_NEIGHBOURS = 128  # remembered samples of a class that a new one is compared with
 LEAST_PROBABILITY = 1e-30
@@ -68,11 +69,12 @@ def measure_novelty(learner: Learner, Z: Tensor, probabilities: Tensor | None = 
     classes = probabilities.shape[1]
     if not isinstance(learner, KeepsStatistics):
         return Measures(torch.cat((surprise.new_zeros(len(surprise), 2), surprise), 1), classes)
-    E = learner.features(learner.F.stored(Z))[:, :: learner.features.positions]
-    squared, background = learner.averages.distances_and_background(E)
-    nearest = squared.amin(1)
-    rows = torch.cat((torch.stack((nearest, nearest - background), 1), surprise), 1)
-    return Measures(rows, classes, learner.averages.usual_distance)
+    with limit_threads(Z.numel()):
+        E = learner.features(learner.F.stored(Z))[:, :: learner.features.positions]
+        squared, background = learner.averages.distances_and_background(E)
+        nearest = squared.amin(1)
+        rows = torch.cat((torch.stack((nearest, nearest - background), 1), surprise), 1)
+        return Measures(rows, classes, learner.averages.usual_distance)
 
 
 def measured_features(learner: Learner, Z: Tensor) -> Tensor:
@@ -103,8 +105,10 @@ def freshness(learner: Learner, z: Tensor, y: int) -> float:
         slots = torch.cat((slots[: -late : -(-len(slots) // late)], slots[-late:]))
     if not len(slots):
         return 1.0
-    # a learner may keep features of another length: directions are compared
-    rows = torch.cat((F.stored(z.unsqueeze(0)), field.index_select(0, slots).float()))
-    rows = torch.nn.functional.normalize(measured_features(learner, rows))
-    gaps = (rows[1:] - rows[0]).square().sum(1)
-    return float(gaps.min() / gaps.mean().clamp_min(1e-12))
+    # directions are compared: a learner may keep features of another length
+    with limit_threads(len(slots) * z.numel()):
+        new = F.stored(z.unsqueeze(0)).flatten()
+        rows = field.index_select(0, slots).float().flatten(1)
+        lengths = torch.linalg.vector_norm(rows, dim=1) * torch.linalg.vector_norm(new)
+        gaps = (1 - (rows @ new) / lengths.clamp_min(1e-12)).clamp_min(0)
+        return float(gaps.min() / gaps.mean().clamp_min(1e-6))

@@ -3,6 +3,7 @@
 It can be killed at any moment, and what a decoder prints or wastes stays in it. It imports neither
 torch nor a web framework, so that it starts in a moment and is small.
 
+    ready     b"R", once, when it can take requests
     request   ``REQUEST``: bytes of the image and of its name; then name and image
     answer    b"P", ``PIXELS``: height, width of the pixels and of the thumbnail, then both; or
               b"E", ``ERROR``: bytes of the message, then the message
@@ -116,6 +117,8 @@ def main() -> None:
     task = DecodeTask.read(sys.argv[1])
     limit_resources(task.max_pixels)
     with os.fdopen(0, "rb") as requests, os.fdopen(1, "wb") as answers:
+        answers.write(b"R")
+        answers.flush()
         answer_requests(task, requests, answers)
 
 

@@ -47,11 +47,13 @@ class DecoderProcess:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
             start_new_session=True,  # Ctrl-C is for the server, which finishes what waits
         )
-        self.timed_out = False
+        self.timed_out = self._ready = False
         _widen(self.process.stdin, self.process.stdout)
 
     def decode(self, image: bytes, name: str, seconds: float) -> tuple[RGB, RGB]:
         """Pixels and thumbnail. ``EOFError``: the process died, or was killed for its slowness."""
+        if not self._ready:  # its start is nothing that a picture answers for
+            self._ready = self._read(1) == b"R"
         watch = threading.Timer(seconds, self._time_out)
         watch.daemon = True
         watch.start()
