@@ -110,7 +110,7 @@ def command(
                 outcome = grid.drive(tasks, made, store, live)
     summary |= {"done": outcome.done, "done_elsewhere": outcome.elsewhere, "failed": outcome.failed}
     if dry_run:
-        summary["to_do"] = to_do(runs, {task.id for task in missing})
+        summary["to_do"] = list_missing(runs, {task.id for task in missing})
         summary["hours"] = hours(tasks, store, jobs or processors())
         left = {task.id for task in missing}
         summary["data_missing"] = without_data([run for run in runs if run.id in left], root)
@@ -159,7 +159,7 @@ def list_forms(run: Run, field: str) -> set[str]:
     return {value, value.partition(":")[2]} if field == "dataset" else {value}
 
 
-def to_do(runs: Sequence[Run], missing: set[str]) -> list[dict[str, Any]]:
+def list_missing(runs: Sequence[Run], missing: set[str]) -> list[dict[str, Any]]:
     """Runs and missing ones by data set and learner."""
     every = Counter((run.dataset, run.learner) for run in runs)
     left = Counter((run.dataset, run.learner) for run in runs if run.id in missing)

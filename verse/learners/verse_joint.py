@@ -18,7 +18,7 @@ from verse.learners.shared.grid_features import GridFeatures
 from verse.learners.verse import VERSE
 from verse.memory.base import Memory
 from verse.network.plastic import Head, Plastic
-from verse.network.threads import limit_threads
+from verse.network.products import limit_threads
 from verse.settings import about, share
 
 BEFORE, MANY = 60, 675  # n₀, N₀: benchmarks/calibration.py

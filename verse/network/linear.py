@@ -21,8 +21,7 @@ import numpy.typing as npt
 import torch
 
 from verse.network.net import Net
-from verse.network.products import Floats, multiply
-from verse.network.threads import limit_threads
+from verse.network.products import Floats, limit_threads, multiply
 from verse.types import Refused
 
 Ints: TypeAlias = npt.NDArray[np.int64]

@@ -4,19 +4,20 @@ A step on a linear head multiplies some twenty samples with some thirty classes.
 that NumPy calls is two to five times as fast as the one that PyTorch calls, because it has kernels
 for small matrices and its calls cost less. Large products are PyTorch's. Which is taken follows
 from the shapes alone, never from a measurement: a stream that is resumed must have the same bits.
+A second thread costs such products more than it gives.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
-
-from verse.network.threads import limit_numpy
-
-limit_numpy()
+from threadpoolctl import threadpool_limits
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 
@@ -24,6 +25,10 @@ SMALL = 1_000_000
 """Multiplications up to which a product is small."""
 ROWS = 16
 """Rows of a piece, where a product is small in pieces."""
+
+ONE_THREAD = 1 << 21
+"""Values that a product reads, up to which waking a second thread takes longer than it saves; with
+other work on the machine many times longer."""
 
 
 def multiply(a: Floats, b: Floats, out: Floats) -> None:
@@ -44,3 +49,40 @@ def multiply(a: Floats, b: Floats, out: Floats) -> None:
             np.matmul(a[start : start + ROWS], b, out=out[start : start + ROWS])
     else:
         torch.mm(torch.from_numpy(a), torch.from_numpy(b), out=torch.from_numpy(out))
+
+
+@contextmanager
+def limit_threads(values: int) -> Iterator[None]:
+    """One thread of PyTorch inside, if what is computed there reads no more than so many
+    ``values``.
+
+    >>> before = torch.get_num_threads()
+    >>> with limit_threads(1000):
+    ...     torch.get_num_threads()
+    1
+    >>> torch.get_num_threads() == before
+    True
+    """
+    before = torch.get_num_threads()
+    if before == 1 or values > ONE_THREAD:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def limit_numpy() -> None:
+    """One thread for NumPy's products, unless OPENBLAS_NUM_THREADS asks for more.
+
+    ``import verse`` sets this variable, which NumPy reads when it is imported. Where it was
+    imported before, its threads would spin: with two other busy processes a step took 30 ms instead
+    of one.
+    """
+    if os.environ.get("OPENBLAS_NUM_THREADS") == "1":
+        threadpool_limits(1, user_api="blas")
+
+
+limit_numpy()

@@ -15,7 +15,7 @@ from torch import Tensor
 from verse.kernels.joint_statistics import JointStatistics
 from verse.learners import Learner
 from verse.learners.shared.grid_features import GridFeatures
-from verse.network.threads import limit_threads
+from verse.network.products import limit_threads
 
 MOST_NEIGHBOURS = 128  # remembered samples of a class that a new one is compared with
 LEAST_PROBABILITY = 1e-30
