@@ -46,6 +46,7 @@ TOY = ("run", "verse_toy.load", "--backbone", "verse_toy.flat", "--capacity", "2
 def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
     monkeypatch.syspath_prepend(root / "tests" / "toy")
     monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("verse.experiments.reference.STEPS", 50)  # points are learned at once
     monkeypatch.chdir(tmp_path)
 
 
