@@ -39,6 +39,7 @@ KEYS = {
     "memory_bytes",
     "classes",
 }
+TINY = [f"--data={pair}" for pair in ("frames=1", "size=16", "instances=2", "sessions=2")]
 TOY = ("run", "verse_toy.load", "--backbone", "verse_toy.flat", "--capacity", "20")
 
 
@@ -157,7 +158,7 @@ def test_options_reach_the_run(tmp_path: Path) -> None:
         (("run", "tabletopp"), "did you mean 'tabletop'"),
         (("run", "folder:nowhere"), "there is no folder nowhere"),
         (
-            ("run", "tabletop", "--at", "hed", "--data", "frames=1", "--data", "size=16"),
+            ("run", "tabletop", "--at", "hed", *TINY),
             "did you mean 'head'",
         ),
         ((*TOY, "--learner", "vers"), "did you mean 'verse'"),
