@@ -95,11 +95,13 @@ class VERSEJoint(VERSE):
         F: Plastic,
         memory: Memory,
         *,
-        s: Annotated[float, share("how much where counts beside what")] = 1.0,
-        shrinkage: Annotated[float, about("share of one variance", above=0, most=0.5)] = 0.1,
-        average: Annotated[float, share("say of the average over the positions")] = 0.2,
-        sharpness: Annotated[float, about("how sure the statistics are", above=0)] = 96.0,
-        weight: Annotated[float, about("of the network beside the statistics", least=0)] = 0.08,
+        s: Annotated[float, share("weight of the position differences relative to the sum")] = 1.0,
+        shrinkage: Annotated[
+            float, about("shrinkage towards one variance", above=0, most=0.5)
+        ] = 0.1,
+        average: Annotated[float, share("weight of the statistics of the average")] = 0.2,
+        sharpness: Annotated[float, about("scale of the scores of the statistics", above=0)] = 96.0,
+        weight: Annotated[float, about("weight of the scores of the network", least=0)] = 0.08,
         alpha: float = 0.15,
         beta: float = 0.3,
         lam: float = 0.03,
