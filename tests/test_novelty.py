@@ -197,6 +197,8 @@ def test_only_the_latest_frames_count() -> None:
         },
         {"usual": torch.zeros(WINDOW, 4), "count": torch.tensor(-1), "unit": torch.tensor(1.0)},
         {"usual": torch.zeros(WINDOW, 4), "count": torch.tensor(1), "unit": torch.tensor(-1.0)},
+        Novelty().state() | {"held": torch.zeros(2, dtype=torch.int64)},
+        Novelty().state() | {"held": torch.full((3,), float("nan"))},
     ],
 )
 def test_a_damaged_state_is_refused(state: dict[str, torch.Tensor]) -> None:
@@ -244,6 +246,58 @@ def test_the_same_frames_again_make_nothing_else_new() -> None:
         refused.append(np.mean([not classifier.ask_feature(z).known for z in asked]))
     assert max(refused) <= 0.2
     assert np.mean([not classifier.ask_feature(draw(2)).known for _ in range(20)]) >= 0.8
+
+
+def test_one_film_of_each_class_does_not_make_the_next_one_new() -> None:
+    random, d = np.random.default_rng(0), 40
+    centres = 4 * random.normal(size=(3, d))
+
+    def film(y: int, frames: int) -> list[torch.Tensor]:
+        """A thing differs from the others of its class as much as its own frames differ."""
+        thing = centres[y] + random.normal(size=d)
+        rows = thing + random.normal(size=(frames, d))
+        return list(torch.tensor(rows, dtype=torch.float32))
+
+    for frames in (3, 8, 30):
+        classifier = StreamClassifier(backbone=backbones.identity((d,)))
+        for y in range(2):
+            for z in film(y, frames):
+                classifier.learn_feature(z, f"class {y}")
+        asked = [z for _ in range(10) for y in range(2) for z in film(y, 3)]
+        assert np.mean([not classifier.ask_feature(z).known for z in asked]) <= 0.1
+        asked = [z for _ in range(10) for z in film(2, 3)]
+        assert np.mean([not classifier.ask_feature(z).known for z in asked]) >= 0.6
+
+
+def test_the_first_hold_of_a_class_tells_nothing_and_the_first_frames_of_the_next_tell_most() -> (
+    None
+):
+    novelty, usual = Novelty(), Measures(torch.tensor([[1.0, 0.3, 0.7]]), 2)
+    novelty.show(0, new=True)
+    for y, new in ((0, False), (1, True), (1, False), (0, False), (0, False), (0, False)):
+        novelty.show(y, new=new)
+        novelty.observe(usual)
+    assert novelty.rows[:6, 3].tolist() == pytest.approx([-1, -1, -1, 1, 1 / 2, 1 / 3])
+
+
+def test_a_hold_goes_on_after_loading() -> None:
+    novelty, loaded = Novelty(), Novelty()
+    for y, new in ((0, True), (0, False), (0, False)):
+        novelty.show(y, new=new)
+    loaded.load_state(novelty.state())
+    for one in (novelty, loaded):
+        one.show(0, new=False)
+    assert (loaded.shown, loaded.first, loaded.held) == (0, True, 4)
+    assert (novelty.shown, novelty.first, novelty.held) == (0, True, 4)
+
+
+def test_freshness_that_an_earlier_version_kept_becomes_a_weight() -> None:
+    novelty, state = Novelty(), Novelty().state()
+    del state["held"]
+    state["usual"] = torch.zeros(WINDOW, 4)
+    state["usual"][:3, 3] = torch.tensor([0.2, 0.6, 0.9])
+    novelty.load_state(state | {"count": torch.tensor(3)})
+    assert novelty.rows[:3, 3].tolist() == pytest.approx([0.0, 0.5, 1.0])
 
 
 def test_what_an_earlier_version_measured_is_learned_anew() -> None:

@@ -64,11 +64,13 @@ class FeatureClassifier:
         with defer_interrupt(), self._changing:  # the label and the sample belong together
             mark = self.novelty.mark()
             try:
+                y, new = self.labels.number_or_next(label), label not in self.labels
+                self.novelty.show(y, new=new)
                 # measured before it is learned: a frame that was taught looks too usual
-                if label in self.labels and due(self.novelty, self.samples, len(self.labels)):
-                    fresh = freshness(self.learner, z, self.labels.number(label))
+                if not new and due(self.novelty, self.samples, len(self.labels)):
+                    fresh = freshness(self.learner, z, y)
                     self.novelty.observe(measure_novelty(self.learner, z.unsqueeze(0)), fresh)
-                self.learner.learn_one(z, self.labels.number_or_next(label))
+                self.learner.learn_one(z, y)
             except BaseException:
                 self.novelty.undo(mark)
                 raise

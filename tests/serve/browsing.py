@@ -160,27 +160,19 @@ def drop(page: Page, path: Path, onto: Locator) -> None:
     session.detach()
 
 
-def answers(page: Page, scene: int, *, least: int = 12) -> list[str]:
-    """What the page says while the camera shows this scene, until it was asked often enough: on a
-    busy machine few views of a scene are asked about, and some are harder than others."""
-    seen: list[str] = []
-    while len(seen) < least:
-        seen += answers_once(page, scene)
-    return seen
-
-
-def answers_once(page: Page, scene: int) -> list[str]:
-    """The same while the film shows the scene once."""
-    until(page, scene)
-    with page.expect_response("**/v1/predict"):
-        pass  # this one may still be about the scene before
-    seen = []
-    while page.evaluate(SCENE) == scene:
+def answers(page: Page, scene: int) -> list[dict[str, Any]]:
+    """What the page is answered while the camera shows this scene, at least once."""
+    while True:
+        until(page, scene)
         with page.expect_response("**/v1/predict"):
-            pass
-        page.wait_for_timeout(20)
-        seen.append(page.locator("#seen").inner_text())
-    return seen[:-1]  # the last may be about the scene after
+            pass  # this one may still be about the scene before
+        seen = []
+        while page.evaluate(SCENE) == scene:
+            with page.expect_response("**/v1/predict") as answered:
+                pass
+            seen.append(answered.value.json())
+        if seen[:-1]:
+            return seen[:-1]  # the last may be about the scene after
 
 
 def contrast(one: str, other: str) -> float:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 import pytest
@@ -34,29 +35,33 @@ from tests.serve.browsing import (
     until,
     watch,
 )
+from verse.serve.client import Client
 
 PAGE = Path(__file__).parents[2] / "verse" / "serve" / "page"
-CUP, HORSE, UNSEEN_CUP, UNSEEN_HORSE = 1, 2, 3, 4  # scenes of the film
+CAR, DOG, UNSEEN_CAR = 1, 2, 3  # scenes of the film
+TAUGHT, UNSEEN = range(7), range(7, 10)  # objects of a class
 ENOUGH = 16  # samples of each class
 
 
 @pytest.fixture(scope="module")
-def film(real_data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Cups and horses to teach (objects 1 to 7), others never seen (8 to 10)."""
+def eth80(real_data: Callable[[str], Path]) -> Path:
     chromium()
-    eth80 = real_data("eth80")
+    return real_data("eth80")
 
-    def scene(name: str, objects: range, every: int, hold: int) -> video.Scene:
-        folders = [eth80 / name / f"{name}{number:02d}" for number in objects]
-        views = [view for folder in folders for view in sorted(folder.iterdir())[::every]]
-        return video.Scene(views, hold)
 
+def views(eth80: Path, name: str, objects: range, every: int) -> list[Path]:
+    folders = sorted((eth80 / name).iterdir())
+    return [view for i in objects for view in sorted(folders[i].iterdir())[::every]]
+
+
+@pytest.fixture(scope="module")
+def film(eth80: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cars and dogs to teach, and cars that are not taught."""
     path = tmp_path_factory.mktemp("film") / "camera.y4m"
     scenes = [
-        scene("cup", range(1, 8), 11, 2),
-        scene("horse", range(1, 8), 11, 2),
-        scene("cup", range(8, 11), 8, 3),
-        scene("horse", range(8, 11), 8, 3),
+        video.Scene(views(eth80, "car", TAUGHT, 11), 2),
+        video.Scene(views(eth80, "dog", TAUGHT, 11), 2),
+        video.Scene(views(eth80, "car", UNSEEN, 8), 3),
     ]
     video.write(path, scenes)
     return path
@@ -118,33 +123,47 @@ def opened_page(browser: Browser, server: Server) -> Iterator[Page]:
 
 @pytest.mark.browser
 def test_two_classes_taught_by_holding_are_recognised_on_objects_never_seen(
-    page: Page, server: Server
+    page: Page, server: Server, eth80: Path
 ) -> None:
     watch(page)
-    add(page, "cup")
-    add(page, "horse")
+    add(page, "car")
+    add(page, "dog")
 
+    taught: dict[str, int] = {}
     for _ in range(16):  # once is enough, unless the machine is very busy
-        until(page, CUP)
-        hold(page, "cup")
-        expect(page.locator("#badge")).to_contain_text("Teaching cup")
+        until(page, CAR)
+        hold(page, "car")
+        expect(page.locator("#badge")).to_contain_text("Teaching car")
         until(page, 0)
         page.mouse.up()
-        until(page, HORSE)
+        until(page, DOG)
         page.keyboard.down("2")  # focus is on a button, not in a field
         until(page, 0)
         page.keyboard.up("2")
-        expect(page.locator("#toasts")).to_contain_text("of horse taught")
+        expect(page.locator("#toasts")).to_contain_text("of dog taught")
         taught = server.taught()
         if min(taught.values()) >= ENOUGH:
             break
-    assert taught.keys() == {"cup", "horse"}
+    assert taught.keys() == {"car", "dog"}
     assert min(taught.values()) >= ENOUGH
 
-    for scene, label in ((UNSEEN_CUP, "cup"), (UNSEEN_HORSE, "horse")):
-        seen = answers(page, scene)
-        # three of 18 views are from above, as hardly any that was taught
-        assert seen.count(label) / len(seen) >= 0.7, (label, seen)
+    # How many frames are taught, and in how many holds, depends on the machine: so nothing here is
+    # near what benchmarks/holds.py finds for any of them (all nearest to their class, 78 % known).
+    novelty = {}
+    with Client(server.url) as client:
+        for name in ("car", "dog", "pear"):  # pears were never taught
+            seen = [client.predict(view) for view in views(eth80, name, UNSEEN, 8)]
+            novelty[name] = median(answer["novelty"] for answer in seen)
+            if name in taught:
+                assert mean(answer["nearest"] == name for answer in seen) >= 0.9, (name, seen)
+                assert mean(answer["label"] == name for answer in seen) >= 0.5, (name, seen)
+    assert novelty["pear"] > max(novelty["car"], novelty["dog"])
+
+    seen = []
+    while len(seen) < 6:
+        seen += answers(page, UNSEEN_CAR)
+    assert any(answer["label"] == "car" for answer in seen), seen
+    expect(page.locator("#seen")).to_have_text("car")
 
     # what the page shows is what the server has
     for label, n in taught.items():

@@ -5,7 +5,7 @@ On disk ``train/<category>/<object>/*`` with three objects a category, about 200
 
 - *categorization*: a fourth, unseen object of every category, about 200 frames each;
 - *demonstrator*: the known objects in the hand of another person;
-- *background*: ten selected images a category, with segmentation masks beside them; the masks are
+- *background*: ten selected images a category, with segmentation masks; the masks are
   not frames and are left out;
 - *robot*: the robot itself holds known or new objects; 320 × 320 pixels. All others are crops of
   160 × 160.

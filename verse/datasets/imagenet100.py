@@ -3,11 +3,11 @@
 The list of classes of the paper (127,778 training images) was not published, and lists in use
 differ. Here the list is pinned: a file you give, or the 100 folders of a copy that has just 100,
 or else the first 100 of the sorted 1,000 WordNet ids after a shuffle with ``seed`` (0). The
-data set's ``split`` names the list by its hash, so two runs can be told to be comparable.
+data set's ``split`` names the list by its hash, which shows whether two runs can be compared.
 
 On disk ``train/n01440764/*.JPEG`` and either ``val/n01440764/*.JPEG`` or the flat official
 ``val/ILSVRC2012_val_00000001.JPEG`` beside the labels (the development kit, the CSV of Kaggle, or
-a list of 50,000 ids). Images are not frames of a film: each is a video of its own.
+a list of 50,000 ids). Each image counts as one video.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two files of a journal.
 
 The SQLite file: safe when a write returns, whole or untouched, looked over when it is opened.
-Beside it the high-water mark, which tells when the end of that file is missing.
+Also the high-water mark, which shows when the end of that file is missing.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class Journal:
     def undo(self, seqs: Sequence[int]) -> None:
         """Strike samples out, with every checkpoint that contains one of them.
 
-        That is an entry of its own: should the end of the log be lost, it is missed.
+        This is a separate entry: if the end of the log is lost, its absence is noticed.
         """
         self._take_back("undo", seqs, "undone")
 

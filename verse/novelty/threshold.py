@@ -14,7 +14,7 @@ from verse.stateful import Stateful
 from verse.types import BadSetting, BadState
 
 WINDOW = 256  # latest known frames: earlier ones were measured when less was known
-SELDOM = 4  # once the window is full, every fourth frame is measured
+OFTEN, SELDOM = 64, 4  # so many frames are all measured, later ones every fourth
 REFUSED = 0.05  # share of known frames that may be called unknown
 
 # The same for all data; chosen on validation videos of five data sets (docs/trust.md).
@@ -24,7 +24,9 @@ USUAL = torch.tensor([1.3, 0.3, 1.0])  # before the stream has told: mean and sp
 SPREAD = torch.tensor([0.5, 0.2, 0.7])
 IMAGINED = torch.linspace(-1.5, 1.8, 9)  # and scores ...
 PRIOR = 8  # ... which count as so many frames
+FILM = 1.5  # squared distance of a new film, in that of a new frame of the films that were taught
 STALE, FRESH = 0.4, 0.8  # freshness up to which a frame tells nothing of the threshold, and all
+FIRST = -1.0  # in place of a weight, for frames of the first hold of a class
 LEAST_WEIGHT = 0.02  # of a stale frame: without any fresh one it still tells something
 LEAST_THRESHOLD = 0.5
 SURPRISE = 2.0  # how much it counts with many classes; of few, many unknown things look like one
@@ -42,7 +44,7 @@ def check_share(refused: float) -> float:
 
 def due(novelty: Novelty, samples: int, classes: int) -> bool:
     """Is this frame of a known class to be measured? Later in the stream not every one is."""
-    return classes > 1 and (novelty.count < WINDOW or samples % SELDOM == 0)
+    return classes > 1 and (novelty.count < OFTEN or samples % SELDOM == 0)
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,10 @@ class Novelty(Stateful):
 
     The threshold is a quantile of the scores of known frames. Frames of one film are alike, and
     those of the next film are not: the less new a frame was to what is remembered of its class, the
-    less it counts, for the mean and the spread as for the threshold.
+    less it counts, for the mean and the spread as for the threshold. A hold is a row of samples of
+    one class, often a film of one thing, and the n-th of it counts 1/n: those before vouch for it.
+    The first hold of a class tells nothing of how the next one will differ: its frames hardly
+    count, and while there are no others a new thing is expected ``FILM`` times as far away.
 
     Distances are in units of what is to be expected of a new sample. What the statistics expect
     takes all samples for independent; shown twice, the same frames would make it small, and
@@ -100,10 +105,19 @@ class Novelty(Stateful):
     """
 
     def __init__(self) -> None:
-        self.rows = torch.zeros(WINDOW, 4)  # measures and freshness
+        self.rows = torch.zeros(WINDOW, 4)  # measures and weight
         self.count = 0  # known frames measured so far
         self.unit = 0.0  # of distances; 0: no frame has been measured
+        self.shown = -1  # the class that is held now, ...
+        self.first = False  # ... whether it has never been before, ...
+        self.held = 0  # ... and how many samples of it have come
         self._rules: dict[tuple[int, float, float], Rule] = {}  # until the next change
+
+    def show(self, y: int, *, new: bool) -> None:
+        """A sample of the class ``y`` comes; ``new``: its first."""
+        if new or y != self.shown:
+            self.shown, self.first, self.held = y, new, 0
+        self.held += 1
 
     def observe(self, measures: Measures, fresh: float = 1.0) -> None:
         """A known frame, measured before it is learned; ``fresh`` is its ``freshness``."""
@@ -112,6 +126,7 @@ class Novelty(Stateful):
         row = self.rows[self.count % WINDOW]
         row[:3] = scale_distances(measures.rows[0].cpu(), self._unit(measures))
         row[3] = fresh
+        row[3] = FIRST if self.first else _weigh(row[3]) / max(1, self.held)
         self.count += 1
         self._rules = {}
 
@@ -131,11 +146,14 @@ class Novelty(Stateful):
 
     def _find_rule(self, classes: int, refused: float, unit: float) -> Rule:
         latest = self.rows[self._latest()]
-        usual, fresh = latest[:, :3], latest[:, 3]
-        weights = ((fresh - STALE) / (FRESH - STALE)).clamp(0, 1) + LEAST_WEIGHT
+        usual, weights = latest[:, :3], latest[:, 3].clamp(min=0) + LEAST_WEIGHT
+        first = float((latest[:, 3] == FIRST).sum()) / max(1, len(latest))
+        farther = 1 + (FILM - 1) * first
+        expected = scale_distances(torch.stack((USUAL, SPREAD)), 1 / farther)
         total = weights.sum() + PRIOR
-        mean = (weights @ usual + PRIOR * USUAL) / total
-        squares = weights @ (usual - mean).square() + PRIOR * (SPREAD**2 + (USUAL - mean) ** 2)
+        mean = (weights @ usual + PRIOR * expected[0]) / total
+        off = expected[1] ** 2 + (expected[0] - mean) ** 2
+        squares = weights @ (usual - mean).square() + PRIOR * off
         spread = (squares / total + LEAST_SPREAD**2).sqrt()
         relative = classes / (classes + FEW_CLASSES)
         rule = Rule(mean, spread, relative, 1.0)
@@ -168,16 +186,18 @@ class Novelty(Stateful):
     # ---- state ------------------------------------------------------------------------------
 
     def mark(self) -> Any:
-        return self.count, self.unit, self.rows[self.count % WINDOW].clone()
+        row = self.rows[self.count % WINDOW].clone()
+        return self.count, self.unit, (self.shown, self.first, self.held), row
 
     def undo(self, mark: Any) -> None:
-        self.count, self.unit, row = mark
+        self.count, self.unit, (self.shown, self.first, self.held), row = mark
         self.rows[self.count % WINDOW] = row
         self._rules = {}
 
     def state(self) -> dict[str, Tensor]:
         unit = torch.tensor(self.unit, dtype=torch.float64)
-        return {"usual": self.rows, "count": torch.tensor(self.count), "unit": unit}
+        held = torch.tensor([self.shown, int(self.first), self.held])
+        return {"usual": self.rows, "count": torch.tensor(self.count), "unit": unit, "held": held}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         rows, count, unit = (state.get(name) for name in ("usual", "count", "unit"))
@@ -192,11 +212,25 @@ class Novelty(Stateful):
             raise BadState("the saved novelty is damaged: its values make no sense")
         self.rows, self.count, self.unit = rows.float().clone(), int(count), float(unit)
         self._rules = {}
+        held = state.get("held")
+        if held is None:  # of an earlier version, which kept freshness and knew nothing of holds
+            self.rows[:, 3] = _weigh(self.rows[:, 3])
+            self.shown, self.first, self.held = -1, False, 0
+        elif held.shape != (3,) or held.is_floating_point():
+            raise BadState("the saved novelty is damaged: its tensors are misshaped")
+        else:
+            self.shown, self.first, self.held = int(held[0]), bool(held[1]), int(held[2])
 
     def follow(self, other: Novelty) -> None:
         self.rows.copy_(other.rows)
         self.count, self.unit = other.count, other.unit
+        self.shown, self.first, self.held = other.shown, other.first, other.held
         self._rules = {}
+
+
+def _weigh(fresh: Tensor) -> Tensor:
+    """How much frames of this freshness count, 0 to 1."""
+    return ((fresh - STALE) / (FRESH - STALE)).clamp(0, 1)
 
 
 def _widening(frames: float) -> float:
