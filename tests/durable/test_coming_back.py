@@ -62,6 +62,8 @@ def test_a_default_that_changes_leaves_a_directory_as_it_was(tmp_path, monkeypat
             classifier.journal.set_meta("options", saved | {"settings": {"C": 8}})
     opened(tmp_path, settings={"C": 8}).close()  # from here on it remembers all of them
     expected = clean(samples, settings={"C": 8})
+    # a version that has another default: signatures are read anew
+    monkeypatch.setattr(learners, "_keywords", learners._keywords.__wrapped__)
     monkeypatch.setitem(learners.VERSEJoint.__init__.__kwdefaults__, "beta", 0.5)
     assert not same(clean(samples, settings={"C": 8}), expected)
     classifier = opened(tmp_path, settings={"C": 8})
