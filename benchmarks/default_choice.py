@@ -2,11 +2,13 @@
 
     VERSE_DATA=… python benchmarks/default_choice.py run benchmarks/default_choice.jsonl [TRIAL …]
     python benchmarks/default_choice.py show benchmarks/default_choice.jsonl
+    VERSE_DATA=… python benchmarks/default_choice.py test benchmarks/default_test.jsonl
 
 ``run`` adds the trials that the file does not hold yet; ``show`` compares them: the mean over seeds
 of the mean accuracy over test events, and the difference to verse-joint with its 95 % interval over
-seeds, worst first. Test frames are not looked at. A trial whose name begins with "before" is of the
-default before the averages. Probabilities are measured by calibration.py.
+seeds, worst first. Test frames are not looked at. ``test``, done once after everything was chosen,
+compares verse-joint and its parts on test videos, with seeds of its own. A trial whose name begins
+with "before" is of the default before the averages. Probabilities are measured by calibration.py.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import itertools
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,8 @@ SETS: dict[str, dict[str, Any]] = {
     "icub_camera": {"holdout": "arcs:6:3,6", "validation": "last:1", "thin": 4},
 }
 EVERY = {"eth80": 1}  # classes between two tests; 5 elsewhere
-SEEDS = range(100, 105)
+SEEDS, TEST_SEEDS = range(100, 105), range(200, 205)
+TESTED = ("verse-joint", "slda joint", "slda pooled", "verse", "verse-lda")
 BYTES = 3_000_000  # of samples; the statistics of verse-joint are 6.6 MB beside them
 GRID = {"alpha": 0.15, "beta": 0.3, "lam": 0.03, "clip": None}  # rates of verse on a grid
 BEFORE = {"s": 0.5, "shrinkage": 0.15, "average": 0.0, "sharpness": 60.0, "weight": 0.25}
@@ -78,16 +82,17 @@ def accuracy(trial: str, ready: Prepared, name: str, order: str, seed: int) -> d
     return {"mean": round(float(np.mean(alpha)), 4), "final": round(alpha[-1], 4)}
 
 
-def run(path: Path, trials: list[str]) -> None:
+def run(path: Path, trials: Sequence[str], *, test: bool = False) -> None:
     held = path.read_text().splitlines() if path.exists() else []
     done = {json.dumps(json.loads(line)["what"]) for line in held}
     with path.open("a") as file:
         for name, split in SETS.items():
-            ready = prepare(Run(f"folder:{name}", **split))
+            kept = {k: v for k, v in split.items() if not (test and k == "validation")}
+            ready = prepare(Run(f"folder:{name}", **kept))
             wanted: list[list[Any]] = [
                 [trial, name, *rest]
                 for trial in trials
-                for rest in itertools.product(streams.names(), SEEDS)
+                for rest in itertools.product(streams.names(), TEST_SEEDS if test else SEEDS)
             ]
             for what in wanted:
                 if json.dumps(what) in done:
@@ -122,5 +127,7 @@ if __name__ == "__main__":
     command, file = sys.argv[1], Path(sys.argv[2])
     if command == "run":
         run(file, sys.argv[3:] or list(TRIALS))
+    elif command == "test":
+        run(file, TESTED, test=True)
     else:
         show(file)

@@ -311,10 +311,10 @@ def _falls(order: str, curves: Iterable[Curve]) -> list[Evidence]:
     listed = []
     for name, symbol in (("loss_v", "L_v"), ("loss", "L")):
         early, late = ([value(c, name) for c in there] for value in (Curve.early, Curve.late))
-        fallen = statistics.of_numbers([a - b for a, b in zip(early, late, strict=True)])
+        fallen = statistics.estimate_mean([a - b for a, b in zip(early, late, strict=True)])
         what = f"{symbol} of the first half − at the end"
         listed.append(judged(order, what, "loss", fallen))
-        rest = statistics.of_numbers([guess / 10 - value for value in late])
+        rest = statistics.estimate_mean([guess / 10 - value for value in late])
         what = f"ln K / 10 − {symbol} at the end ({sum(late) / len(late):.3f})"
         listed.append(judged(order, what, "loss", rest))
     return listed

@@ -100,9 +100,8 @@ def _walk() -> Iterator[Cell]:
                         yield Cell(bench, order, capacity, orders[order], folder)
 
 
-@cache
 def finished(folder: str) -> SortedResults:
-    """The runs of a folder, sorted once."""
+    """The runs of a folder."""
     return SortedResults(results_in(ROOT / folder))
 
 

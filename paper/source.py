@@ -14,7 +14,7 @@ from paper.reading import results_in
 from verse.experiments.result import Result
 from verse.experiments.store import Store
 from verse.reports import report
-from verse.reports.cells import Bench, SortedResults, bench_of, format_settings, usual
+from verse.reports.cells import Bench, SortedResults, bench_of, format_settings, most_common
 
 ROOT = Path(__file__).parent.parent
 ASIDE = ("tabletop", "joined")  # rendered, and made of other sets
@@ -49,7 +49,7 @@ class PaperResults(SortedResults):
         runs = [
             k.bench.backbone for k, found in self.cells.items() if k.bench in filmed for _ in found
         ]
-        main = usual(runs)
+        main = most_common(runs)
         return [b for b in filmed if b.backbone == main]
 
     @cached_property

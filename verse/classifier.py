@@ -159,8 +159,8 @@ class StreamClassifier(FeatureClassifier):
     def export(self, path: str | Path) -> Path:
         """Write G and the network that answers now to one ONNX file, with the labels inside.
 
-        Any thread may ask while another learns: the weights are copied between two samples, and
-        writing the file holds up nobody. Input and output are described in ``verse.export``.
+        You can call it while another thread learns: the weights are copied between two samples, and
+        the file is written afterwards. Input and output are described in ``verse.export``.
         """
         with self._changing:
             live = list(range(len(self.labels)))

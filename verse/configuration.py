@@ -163,8 +163,8 @@ class Configuration:
     def differs_from(self, asked: Configuration | Mapping[str, Any]) -> str | None:
         """A sentence about the first option that differs; None if there is none.
 
-        What was not said does not count (settings not given, ``at=None``, ``precision="auto"``),
-        nor does where it runs (the place of the weights, threads, device).
+        Options that were not given are not compared (missing settings, ``at=None``,
+        ``precision="auto"``), nor is where it runs (path of the weights, threads, device).
 
         >>> mine = Configuration(learner="derpp", settings={"lr": 0.02, "C": 16})
         >>> mine.differs_from({"learner": "derpp", "settings": {"C": 16}}) is None

@@ -14,7 +14,7 @@ from torch import Tensor
 class Stateful(ABC):
     """Something with state: a network, a memory, a random generator, statistics.
 
-    A step is taken back by ``undo(mark())``, which covers growth, draws and counters; large values
+    A step is undone by ``undo(mark())``, which covers growth, draws and counters; large values
     are not copied, so a step changes them last.
     """
 

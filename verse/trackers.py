@@ -170,10 +170,10 @@ def place_of(spec: str) -> tuple[str, Path]:
 
 
 def tracker(spec: str, *, resume: bool = False) -> Tracker:
-    """From the command line's form ``jsonl:FILE``, ``csv:FILE`` or ``tensorboard:FOLDER``.
+    """The tracker of ``jsonl:FILE``, ``csv:FILE`` or ``tensorboard:FOLDER``.
 
-    ``resume`` keeps what an interrupted run has written of the frames before; tests so far are
-    told again by the run itself, so that a file of tests is whole anyway.
+    ``resume`` keeps what an interrupted run has written. The run reports its earlier tests again,
+    so a file of tests is complete in any case.
     """
     kind, place = place_of(spec)
     return JsonLines(place, resume=resume) if kind == "jsonl" else KINDS[kind](place)

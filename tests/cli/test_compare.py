@@ -113,6 +113,14 @@ def test_what_there_is_to_do() -> None:
     assert "the data is missing: folder:nowhere" in missing.stderr
 
 
+def test_looking_at_rendered_data_draws_nothing(tmp_path: Path) -> None:
+    text = 'datasets = [{name = "tabletop", options = {frames = 999}}]\nlearners = ["ncm"]\n'
+    assert call(recipe(text), "--dry-run").exit_code == 0
+    assert not (tmp_path / "cache").exists()
+    wrong = call(recipe(text.replace("999", "-1")), "--dry-run")
+    assert "the data is missing: tabletop: frames" in " ".join(wrong.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -168,7 +176,7 @@ def test_killed_or_interrupted_it_goes_on_from_checkpoints(
     assert all(file.stat().st_size for file in files)
     assert len(finished) < 2
     monkeypatch.setenv("VERSE_TOY_STEP", "0")  # nobody kills it any more
-    done = call("recipe.toml", "--jobs", "2", "--json")
+    done = call("recipe.toml", "--jobs", "1", "--json")
     assert done.exit_code == 0, done.stderr
     assert len(json.loads(done.stdout)["done"]) == 2 - len(finished)
     assert not list(Path("results/.partial").glob("*.checkpoint"))

@@ -13,7 +13,7 @@ import torch
 from verse.checks import small_network
 from verse.evaluate import Samples
 from verse.experiments import Run, execute, in_order, prepare
-from verse.experiments.closed_forms import SHRINKAGES, Sums, features_of, look
+from verse.experiments.closed_forms import SHRINKAGES, Sums, features_of, iterate_features
 from verse.experiments.offline import ClosedForms, WeakOffline, bounds, files
 from verse.experiments.prepare import ignore
 from verse.experiments.reference import (
@@ -78,7 +78,7 @@ def test_features_are_those_that_differ() -> None:
     assert features_of(small_network("conv")) == ("embedding", "input", "grid")
     rows = Samples(torch.rand(5, *small_network("conv").z_shape), np.arange(5), np.arange(5))
     for name in features_of(small_network("conv")):
-        ((E, y),) = look(small_network("conv"), rows, name)
+        ((E, y),) = iterate_features(small_network("conv"), rows, name)
         assert E.dtype == torch.float64 and len(E) == len(y) == 5
 
 

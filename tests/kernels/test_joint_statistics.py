@@ -186,3 +186,16 @@ def test_a_block_at_once_is_one_sample_after_another(d: int) -> None:
         )
         sizes = (M * W).sum(1)
         assert torch.allclose(statistics.sizes.double(), sizes, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("apart", "share"), [(0.0, 1.0), (1.0, 0.5), (3.0, 0.1)])
+def test_the_share_of_the_variance_within_classes(apart: float, share: float) -> None:
+    g = torch.Generator().manual_seed(0)
+    y = torch.arange(400) % 20
+    centres = torch.randn(20, 60, generator=g)
+    statistics = _taught(apart * centres[y] + torch.randn(400, 60, generator=g), y)
+    assert statistics.within == pytest.approx(share, rel=0.15)
+
+
+def test_one_sample_says_nothing_of_the_variance_within_classes() -> None:
+    assert _taught(torch.ones(1, 3), torch.tensor([0])).within == 0.5

@@ -17,7 +17,7 @@ from verse import streams
 from verse.experiments.line import encode
 from verse.experiments.result import Result
 from verse.experiments.store import Store
-from verse.reports.statistics import Estimate, p_of
+from verse.reports.statistics import Estimate, p_value
 from verse.types import BadState
 
 NOISE = (0.0, 0.01, -0.01)
@@ -251,7 +251,7 @@ def test_the_first_comparison_asks_for_its_own_cells_and_recipes() -> None:
 
 
 def test_corrected_intervals_and_p_say_the_same() -> None:
-    below = Estimate(-0.1, -0.19, -0.01, 5, p_of(-0.1, -0.19, -0.01, 5))
+    below = Estimate(-0.1, -0.19, -0.01, 5, p_value(-0.1, -0.19, -0.01, 5))
     listed = [evidence.judged("iid", "a − b", "mu", below) for _ in range(4)]
     assert [e.outcome for e in listed] == ["fails"] * 4
     for e in evidence.corrected(listed):

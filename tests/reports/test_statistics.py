@@ -22,10 +22,10 @@ def half(estimate: statistics.Estimate) -> float:
 @pytest.mark.parametrize("n", [2, 3, 5, 10])
 def test_p_agrees_with_the_interval(n: int) -> None:
     for mean, low, high in ((0.1, 0.0, 0.2), (-0.1, -0.3, 0.0)):
-        assert statistics.p_of(mean, low, high, n) == pytest.approx(0.05)
-    assert statistics.p_of(0.1, 0.001, 0.2, n) < 0.05 < statistics.p_of(0.1, -0.001, 0.2, n)
+        assert statistics.p_value(mean, low, high, n) == pytest.approx(0.05)
+    assert statistics.p_value(0.1, 0.001, 0.2, n) < 0.05 < statistics.p_value(0.1, -0.001, 0.2, n)
     t = 0.1 / (0.15 / stats.t.ppf(0.975, n - 1))  # and is Student's in between
-    assert statistics.p_of(0.1, -0.05, 0.25, n) == pytest.approx(2 * stats.t.sf(t, n - 1))
+    assert statistics.p_value(0.1, -0.05, 0.25, n) == pytest.approx(2 * stats.t.sf(t, n - 1))
 
 
 def test_holm_never_helps_and_keeps_the_order() -> None:

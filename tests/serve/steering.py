@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.serve.browsing import Page, Server, chromium, expect, watch
+from tests.serve.browsing import PATIENT, Page, Server, chromium, expect, watch
 
 # The picture is set by `show`; a blinking corner outside the square makes every frame a new one.
 CAMERA = """
@@ -58,6 +58,7 @@ def opened(started: Any, server: Server, **options: Any) -> Iterator[Page]:
     settings = {"viewport": {"width": 1200, "height": 850}, **options}
     context = started.new_context(**settings)
     context.set_default_timeout(60_000)
+    context.add_init_script(PATIENT)
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))

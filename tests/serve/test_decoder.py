@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
+import struct
 import time
+import zlib
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +18,7 @@ from PIL import Image
 from verse import images
 from verse.serve.errors import Closing
 from verse.serve.workers import decode
+from verse.serve.workers import decoder as module
 from verse.serve.workers.decoder import Decoder, square_of
 from verse.types import BadImage
 
@@ -103,6 +109,41 @@ def test_a_picture_that_takes_too_long_is_refused_and_harms_no_other() -> None:
         assert stopped.process.returncode == -signal.SIGKILL
         for _ in range(4):  # the process that was killed is replaced
             assert decoder.decode(saved(SQUARE, "PNG")).result(60).small.shape == (30, 40, 3)
+    finally:
+        decoder.close()
+
+
+def many_chunks(n: int) -> bytes:
+    """A PNG that takes long to look through."""
+
+    def chunk(name: bytes, body: bytes) -> bytes:
+        check = struct.pack(">I", zlib.crc32(name + body))
+        return struct.pack(">I", len(body)) + name + body + check
+
+    png = saved(SQUARE, "PNG")
+    return png[:33] + chunk(b"teSt", b"") * n + png[33:]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_picture_that_computes_for_long_lets_the_others_go_first(monkeypatch) -> None:
+    monkeypatch.setattr(module, "LONG", 0.05)
+    decoder = Decoder(lambda pixels: pixels, workers=1, seconds=120.0)
+    decoder.start()
+    try:
+        process = decoder.idle.get()
+        decoder.idle.put(process)
+        answer = decoder.decode(many_chunks(300_000))
+        lowest = 0
+        while not answer.done():
+            with suppress(ProcessLookupError):
+                lowest = max(lowest, os.getpriority(os.PRIO_PROCESS, process.process.pid))
+            time.sleep(0.005)
+        assert answer.result().small.shape == (30, 40, 3)
+        assert process.stood_back and lowest == 19
+        assert decoder.decode(saved(SQUARE, "PNG")).result(60).small.shape == (30, 40, 3)
+        other = decoder.idle.get()
+        decoder.idle.put(other)
+        assert other is not process  # the next ones have the usual priority again
     finally:
         decoder.close()
 

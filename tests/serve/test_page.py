@@ -23,6 +23,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
 from tests.serve.browsing import (
+    PATIENT,
     TRIPOD,
     Server,
     add,
@@ -101,6 +102,7 @@ def opened_page(browser: Browser, server: Server) -> Iterator[Page]:
     """The page in a tab of its own; at the end nothing may have gone wrong in it."""
     context = browser.new_context(viewport={"width": 1200, "height": 850})
     context.set_default_timeout(60_000)
+    context.add_init_script(PATIENT)
     opened = context.new_page()
     problems: list[str] = []
     opened.on("pageerror", lambda error: problems.append(str(error)))

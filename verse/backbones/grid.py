@@ -83,7 +83,7 @@ class Grid(nn.Sequential):
 
 
 def with_grid(front: nn.Module, example: Tensor, positions: int) -> nn.Sequential:
-    """``front`` and the grid of the map that it makes of ``example`` [1, …].
+    """``front``, followed by the grid of its output map; ``example`` [1, …] gives the shape.
 
     >>> with_grid(nn.Conv2d(3, 8, 3), torch.zeros(1, 3, 9, 9), 2)(torch.zeros(4, 3, 9, 9)).shape
     torch.Size([4, 8, 2, 2])

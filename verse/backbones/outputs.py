@@ -115,7 +115,7 @@ class SignedPower(nn.Module):
 
 
 class ClassDistances(nn.Module):
-    """−½ ‖(e − μ_k) W_k‖² [n, classes]: a metric of its own for every class.
+    """−½ ‖(e − μ_k) W_k‖² [n, classes]: each class has its own metric.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ Belongs here: code that reads options and prints. Does not belong here: work tha
 needs, too.
 
 Each file ``verse/cli/NAME.py`` has a click command named ``command``; the table below gives its
-place and the line that ``verse --help`` shows, so that the overview imports none of them.
+place and the line that ``verse --help`` shows, so that the overview need not import them.
 """
 
 from __future__ import annotations

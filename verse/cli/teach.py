@@ -153,7 +153,7 @@ def key_of(folder: Path, path: Path, content: bytes) -> str:
 
 def free_key(classifier: DurableClassifier, key: str | None, again: bool) -> tuple[str | None, str]:
     """(the key to teach a lesson with, what became of it before). With ``again`` a lesson that was
-    undone or forgotten is a new one, under a key of its own."""
+    undone or forgotten is a new sample with its own key."""
     fate = classifier.fate_of(key)
     turn = 1
     while again and key is not None and fate in ("undone", "forgotten"):

@@ -96,7 +96,7 @@ def load(
     ``root`` is where its files are (a folder is also searched for in ``VERSE_DATA``), ``holdout``
     the split rule for those that have none of their own, ``every`` or ``keep`` thin the videos,
     ``validate`` replaces test by validation videos taken out of training (a split rule),
-    ``options`` are the loader's own keyword parameters; ``progress`` is told (done, in all) by
+    ``options`` are the loader's own keyword parameters; ``progress`` gets (done, total) from
     loaders that render or download.
     """
     name, colon, path = spec.partition(":")

@@ -237,22 +237,24 @@ def check_dataset(dataset: Dataset) -> None:
     untrained = [c for c, a, b in zip(classes, trained, tested, strict=True) if b and not a]
     if untrained:
         raise BadData(
-            f"{name}: test has classes that training never shows ({few(untrained)}), so "
+            f"{name}: test has classes that training never shows ({join_names(untrained)}), so "
             "every answer on them would be wrong; leave them out, or hold out less"
         )
     empty = [c for c, a in zip(classes, trained, strict=True) if not a]
     if empty:
-        raise BadData(f"{name}: no frames for {few(empty)}; add images or remove the class")
+        raise BadData(f"{name}: no frames for {join_names(empty)}; add images or remove the class")
     untested = [c for c, b in zip(classes, tested, strict=True) if not b]
     if untested and len(dataset.test) and not dataset.allow_untested:
-        warnings.warn(f"{name}: no test frames for {few(untested)}", DataWarning, stacklevel=4)
+        warnings.warn(
+            f"{name}: no test frames for {join_names(untested)}", DataWarning, stacklevel=4
+        )
 
 
 def _present(side: Frames, classes: Sequence[str]) -> npt.NDArray[np.bool_]:
     return np.bincount(side.labels, minlength=len(classes)) > 0
 
 
-def few(names: Iterable[object], most: int = 5) -> str:
+def join_names(names: Iterable[object], most: int = 5) -> str:
     """A list for a message: the first few and how many more."""
     items = [str(name) for name in names]
     more = f" and {len(items) - most} more" if len(items) > most else ""

@@ -18,7 +18,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from verse.datasets.base import Dataset, Frames, few
+from verse.datasets.base import Dataset, Frames, join_names
 from verse.datasets.download import Archive, Progress, fetch_archive
 from verse.datasets.official import (
     Expect,
@@ -138,7 +138,7 @@ def _session(session: Path) -> list[Video]:
         ]
         if strange:
             raise BadData(
-                f"{thing} has {few(strange, 2)}, but CoRe50's colour frames there are "
+                f"{thing} has {join_names(strange, 2)}, but CoRe50's colour frames there are "
                 f"called C_{number:02d}_{expected[1]:02d}_000.png and so on"
             )
         videos.append(

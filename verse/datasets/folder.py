@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from verse.datasets.base import Dataset, Frames, Source, few
+from verse.datasets.base import Dataset, Frames, Source, join_names
 from verse.datasets.files import FILMS, Files, images, natural, visible
 from verse.datasets.splits import split_frames
 from verse.types import BadData, BadSetting
@@ -85,7 +85,7 @@ def _ready_split(root: Path, name: str) -> Dataset:
     tested = visible(root / "test")[0]
     if extra := [folder.name for folder in tested if folder.name not in classes]:
         raise BadData(
-            f"{root}: test has classes that training never shows ({few(extra)}), so "
+            f"{root}: test has classes that training never shows ({join_names(extra)}), so "
             "every answer on them would be wrong; leave them out"
         )
     listing = _list(root, folders)
@@ -120,13 +120,13 @@ def _list_class(root: Path, folder: Path, label: int, listing: Listing) -> None:
     frames = images(files)
     films = [path for path in files if path.suffix.lower() in FILMS]
     if frames and (inside or films):
-        other = few([p.name + "/" for p in inside] + [p.name for p in films], 2)
+        other = join_names([p.name + "/" for p in inside] + [p.name for p in films], 2)
         raise BadData(
             f"class {folder.name!r} mixes layouts: frames such as {frames[0].name} beside"
             f" videos such as {other}; put the frames in a folder of their own"
         )
     if not (frames or inside or films):
-        found = few(sorted({path.suffix or path.name for path in files}))
+        found = join_names(sorted({path.suffix or path.name for path in files}))
         raise BadData(
             f"class {folder.name!r} has no images in {folder}"
             + (f" (only {found})" if found else "")

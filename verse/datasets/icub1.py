@@ -5,7 +5,7 @@ On disk ``train/<category>/<object>/*`` with three objects a category, about 200
 
 - *categorization*: a fourth, unseen object of every category, about 200 frames each;
 - *demonstrator*: the known objects in the hand of another person;
-- *background*: ten selected images a category, with segmentation masks beside them; the masks are
+- *background*: ten selected images a category, with segmentation masks; the masks are
   not frames and are left out;
 - *robot*: the robot itself holds known or new objects; 320 × 320 pixels. All others are crops of
   160 × 160.
@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from verse.datasets.base import Dataset, few
+from verse.datasets.base import Dataset, join_names
 from verse.datasets.official import (
     Expect,
     Video,
@@ -73,7 +73,7 @@ def load(
     if condition is None:
         raise BadData(
             f"{found / 'test'} has no {test}/ but "
-            f"{few([f.name for f in folders(found / 'test')]) or 'nothing'}. "
+            f"{join_names([f.name for f in folders(found / 'test')]) or 'nothing'}. "
             f"{_what(start)}"
         )
     trained = [category.name for category in folders(found / "train")]
@@ -92,7 +92,9 @@ def _side(side: Path, classes: list[str], test: bool) -> list[Video]:
     videos = []
     for category in inside:
         if category.name not in classes:
-            raise BadData(f"{category} is tested but never trained; training has {few(classes)}")
+            raise BadData(
+                f"{category} is tested but never trained; training has {join_names(classes)}"
+            )
         label = classes.index(category.name)
         # A category tested on one object may hold its frames directly.
         for thing in (category, *folders(category)):

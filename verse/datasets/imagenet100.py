@@ -3,11 +3,11 @@
 The list of classes of the paper (127,778 training images) was not published, and lists in use
 differ. Here the list is pinned: a file you give, or the 100 folders of a copy that has just 100,
 or else the first 100 of the sorted 1,000 WordNet ids after a shuffle with ``seed`` (0). The
-data set's ``split`` names the list by its hash, so two runs can be told to be comparable.
+data set's ``split`` names the list by its hash, which shows whether two runs can be compared.
 
 On disk ``train/n01440764/*.JPEG`` and either ``val/n01440764/*.JPEG`` or the flat official
 ``val/ILSVRC2012_val_00000001.JPEG`` beside the labels (the development kit, the CSV of Kaggle, or
-a list of 50,000 ids). Images are not frames of a film: each is a video of its own.
+a list of 50,000 ids). Each image counts as one video.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from verse.datasets.base import Dataset, DataWarning, few
+from verse.datasets.base import Dataset, DataWarning, join_names
 from verse.datasets.imagenet_labels import flat_labels
 from verse.datasets.official import (
     Expect,
@@ -101,7 +101,9 @@ def _read_list(path: Path, present: list[str]) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadData(f"the list of classes {path} cannot be read: {error}") from None
     if absent := [wnid for wnid in chosen if wnid not in set(present)]:
-        raise BadData(f"{path} names classes that are not in the training folder: {few(absent)}")
+        raise BadData(
+            f"{path} names classes that are not in the training folder: {join_names(absent)}"
+        )
     return chosen
 
 
@@ -118,7 +120,7 @@ def _test(found: Path, chosen: list[str]) -> list[Video]:
         truth = flat_labels(found)
         flat = image_files(found / "val")
         if unknown := [file.name for file in flat if file.stem not in truth]:
-            raise BadData(f"the labels do not cover {few(unknown)} of {found / 'val'}")
+            raise BadData(f"the labels do not cover {join_names(unknown)} of {found / 'val'}")
         files = [(file, truth[file.stem]) for file in flat]
     return [
         Video(label[wnid], f"val/{file.name}", [file], True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from verse.datasets.base import Dataset, Frames, few
+from verse.datasets.base import Dataset, Frames, join_names
 from verse.datasets.files import Files, images, visible
 from verse.paths import data_directory
 from verse.types import BadData
@@ -56,7 +56,8 @@ def missing_error(title: str, start: Path, what: str) -> BadData:
     else:
         folders, files = visible(start)
         found = "found " + (
-            few([f.name + "/" for f in folders] + [f.name for f in files]) or "an empty folder"
+            join_names([f.name + "/" for f in folders] + [f.name for f in files])
+            or "an empty folder"
         )
     return BadData(f"{title} is not in {start} ({found}). {what}")
 
@@ -107,7 +108,7 @@ def check_counts(
     test = sum(len(video.files) for video in videos if video.test)
     wrong = []
     if len(classes) != expect.classes:
-        wrong.append(f"{len(classes)} classes ({few(classes)}), not {expect.classes}")
+        wrong.append(f"{len(classes)} classes ({join_names(classes)}), not {expect.classes}")
     if expect.train is not None and train != expect.train:
         wrong.append(f"{train:,} training images, not {expect.train:,}")
     if expect.test is not None and test != expect.test:

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from verse.datasets.base import Dataset, Frames, Ints, few, places
+from verse.datasets.base import Dataset, Frames, Ints, join_names, places
 from verse.suggestions import find_similar
 from verse.types import BadData, BadSetting
 
@@ -112,7 +112,7 @@ def _videos(cut: Cut, argument: str) -> Cut:
             raise BadSetting(
                 f"no video is called {pattern!r}"
                 + (f", did you mean {near!r}?" if near else ".")
-                + f" There are: {few(dict.fromkeys(known))}"
+                + f" There are: {join_names(dict.fromkeys(known))}"
             )
         held |= hit
     return replace(cut, test=np.isin(cut.frames.videos, sorted(held)))
@@ -171,7 +171,7 @@ def _file(cut: Cut, argument: str) -> Cut:
         used.add(hit)
         found.append(None if hit is None else sides[hit])
     if unused := [path for path in sides if path not in used]:
-        raise BadData(f"{argument} lists what is not in the data set: {few(unused)}")
+        raise BadData(f"{argument} lists what is not in the data set: {join_names(unused)}")
     if "train" in sides.values() and None in found:
         raise BadData(
             f"{argument} says nothing about {names[found.index(None)]}; "
@@ -235,7 +235,7 @@ def _split_file(path: Path) -> dict[str, str]:
         sides = {row["path"]: row["split"] for row in rows}
     sides = {entry.strip().strip("/"): str(side).strip() for entry, side in sides.items()}
     if wrong := sorted(set(sides.values()) - {"train", "test", "skip"}):
-        raise BadSetting(f"{path}: a side is train, test or skip, not {few(wrong)}")
+        raise BadSetting(f"{path}: a side is train, test or skip, not {join_names(wrong)}")
     return sides
 
 

@@ -1,7 +1,7 @@
 """The two files of a journal.
 
 The SQLite file: safe when a write returns, whole or untouched, looked over when it is opened.
-Beside it the high-water mark, which tells when the end of that file is missing.
+Also the high-water mark, which shows when the end of that file is missing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from verse.durable.entry import Statement, checksum, struck
+from verse.durable.entry import Statement, checksum, strike_entry
 from verse.durable.errors import JournalFull, damage_error
 from verse.durable.journal_images import image_crc
 from verse.durable.keys import insert, key_crc
@@ -130,7 +130,7 @@ class Database:
         ]
         tables = [(statement, ()) for statement in ("DROP TABLE keys", *KEYS.split(";")[:-1])]
         gone = self.rows("SELECT seq, fate FROM entries WHERE fate != 'kept'")
-        moved += [struck(seq, fate) for seq, fate in gone]
+        moved += [strike_entry(seq, fate) for seq, fate in gone]
         self.write([*tables, *moved, (f"PRAGMA user_version={FORMAT}", ())])
         self.format = FORMAT
 

@@ -45,7 +45,7 @@ def as_row(entry: JournalEntry) -> tuple[Any, ...]:
     return entry.seq, entry.kind, text, entry.z, entry.fate, check
 
 
-def struck(seq: int, fate: str) -> Statement:
+def strike_entry(seq: int, fate: str) -> Statement:
     """The row of an entry of which only the number remains."""
     row = as_row(JournalEntry(seq, "learn", {}, None, fate))
     return "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?)", row

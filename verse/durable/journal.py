@@ -26,7 +26,7 @@ from verse.durable.entry import (
     check_entry,
     checksum,
     meta_row,
-    struck,
+    strike_entry,
 )
 from verse.durable.errors import damage_error
 from verse.durable.keys import IdempotencyKey, short_key
@@ -165,14 +165,14 @@ class Journal:
 
     def _strike(self, seqs: Sequence[int], fate: str) -> Iterator[Statement]:
         for seq in seqs:
-            yield struck(seq, fate)
+            yield strike_entry(seq, fate)
             yield journal_images.drop(seq)
         yield from keys.set_fate(seqs, fate)
 
     def undo(self, seqs: Sequence[int]) -> None:
         """Strike samples out, with every checkpoint that contains one of them.
 
-        That is an entry of its own: should the end of the log be lost, it is missed.
+        This is a separate entry: if the end of the log is lost, its absence is noticed.
         """
         self._take_back("undo", seqs, "undone")
 
@@ -193,7 +193,7 @@ class Journal:
         try:
             self.add(kind, {"seqs": list(seqs)})
             self._pending += self._strike(seqs, fate)
-            self._pending += [struck(seq, fate) for seq in void]
+            self._pending += [strike_entry(seq, fate) for seq in void]
             self._pending += self._strike(refused, "refused")
             self._pending.append(("DELETE FROM checkpoints WHERE position >= ?", (min(seqs),)))
             if fate == "forgotten":

@@ -32,7 +32,9 @@ def features_of(F: Plastic) -> tuple[str, ...]:
     return CHOICES[:1] if linear else CHOICES[:2]
 
 
-def look(F: Plastic, samples: Samples, choice: str = "embedding") -> Iterator[tuple[Tensor, Ints]]:
+def iterate_features(
+    F: Plastic, samples: Samples, choice: str = "embedding"
+) -> Iterator[tuple[Tensor, Ints]]:
     """(features [n, d], labels [n]) of all samples, a batch at a time."""
     read = FixedFeatures(choice, Net(F))
     for start in range(0, len(samples), BATCH):

@@ -23,7 +23,7 @@ NAME = re.compile(r"[0-9a-f]{16}\.json")
 def convert_stores(sources: Sequence[Path], target: Path) -> int:
     """Put the results of old and new stores into one; gives how many came new.
 
-    A folder inside an old store that holds results of its own becomes one inside the new store.
+    A folder of results inside an old store becomes a folder inside the new store.
     """
     found: dict[Path, dict[str, Result]] = {}
     for source in sources:

@@ -19,7 +19,7 @@ import torch
 
 from verse import metrics
 from verse.evaluate import Ints, Samples
-from verse.experiments.closed_forms import Sums, look
+from verse.experiments.closed_forms import Sums, iterate_features
 from verse.experiments.prepare import Prepared, Stage, Watch
 from verse.experiments.reference import (
     SGD,
@@ -77,7 +77,7 @@ class ClosedForms:
         self.ready, self.choice = ready, choice
         self._sums = {name: Sums() for name in choice.shrinkage}
         self._test = {
-            name: torch.cat([E for E, _ in look(ready.backbone.F, ready.test, name)])
+            name: torch.cat([E for E, _ in iterate_features(ready.backbone.F, ready.test, name)])
             for name in choice.shrinkage
         }
 
@@ -89,7 +89,9 @@ class ClosedForms:
             if not set(self._sums[name].counts) <= set(classes):
                 self._sums[name] = Sums()
             new = [k for k in classes if k not in self._sums[name].counts]
-            for E, y in look(self.ready.backbone.F, of_classes(self.ready.train, new), name):
+            for E, y in iterate_features(
+                self.ready.backbone.F, of_classes(self.ready.train, new), name
+            ):
                 self._sums[name].add(E, y)
             E = self._test[name][rows]
             found[f"lda {name}"] = self._sums[name].lda(E, shrinkage)

@@ -18,7 +18,7 @@ from filelock import FileLock
 
 from verse import metrics
 from verse.evaluate import Ints, Samples
-from verse.experiments.closed_forms import SHRINKAGES, Sums, features_of, look
+from verse.experiments.closed_forms import SHRINKAGES, Sums, features_of, iterate_features
 from verse.experiments.prepare import Prepared, Stage, Watch
 from verse.experiments.run import Run
 from verse.learners.shared.training import TrainingRecipe, predict_labels, train_offline
@@ -115,9 +115,9 @@ def _choose(ready: Prepared, rest: Samples, held: Samples, watch: Watch) -> Offl
     for name in features_of(F):
         watch(Stage(f"closed forms, {name}", 0, 0))
         sums = Sums()
-        for E, y in look(F, rest, name):
+        for E, y in iterate_features(F, rest, name):
             sums.add(E, y)
-        E_held = torch.cat([E for E, _ in look(F, held, name)])
+        E_held = torch.cat([E for E, _ in iterate_features(F, held, name)])
         by = {e: metrics.accuracy(sums.lda(E_held, e), held.y) for e in SHRINKAGES}
         shrinkage[name] = max(by, key=by.__getitem__)
         found[f"lda {name}"] = by[shrinkage[name]]

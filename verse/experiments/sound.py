@@ -19,7 +19,7 @@ LARGEST = 2**53  # what every reader of JSON can count to
 def check_result(result: Result) -> None:
     """Raise ValueError with what is wrong with a result; nothing that it names is looked up.
 
-    What Ω divides by has a check of its own, ``check_bounds``.
+    ``check_bounds`` checks the reference of Ω.
     """
     try:
         check_types(result.run.document())

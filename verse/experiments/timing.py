@@ -16,12 +16,12 @@ class Timing:
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self.tasks = {task.id: task for task in tasks}
-        self._ahead = {task.id: alike(Run.load(task.records[0]), task.kind) for task in tasks}
+        self._ahead = {task.id: task_kind(Run.load(task.records[0]), task.kind) for task in tasks}
         self._seconds: dict[Kind, list[float]] = defaultdict(list)
 
     def learn(self, run: Run, seconds: float, kind: str = "run") -> None:
         """Record how long a run, or a task of another kind, has taken."""
-        self._seconds[alike(run, kind)].append(seconds)
+        self._seconds[task_kind(run, kind)].append(seconds)
 
     def end(self, task: Task) -> None:
         """The task is no longer ahead."""
@@ -41,7 +41,7 @@ class Timing:
         return total / max(1, min(width, len(self._ahead)))
 
 
-def alike(run: Run, kind: str) -> Kind:
+def task_kind(run: Run, kind: str) -> Kind:
     """Tasks that take about the same time."""
     learner = run.learner if kind == "run" else ""
     return (kind, run.dataset, run.thin, run.validation, run.backbone, run.at, learner)

@@ -190,6 +190,15 @@ class JointStatistics(PerClass):
         """tr(Σ) before any class has a second sample: half of how samples differ at all."""
         return 0.5 * self.spread / max(1, self.samples)
 
+    @property
+    def within(self) -> float:
+        """The share of the variance that is within classes, 0 to 1; the guess is half."""
+        if not self.spread > 0:
+            return 0.5
+        freedom, guess = self.samples - len(self.counts), self._guess
+        variance = (self.trace + 2 * guess) / (freedom + 2)
+        return min(1.0, variance * (self.samples - 1) / self.spread)
+
     def _ridge(self, ahead: int = 0) -> float:
         """N v ε / (1 − ε), with two samples' worth of the guess in v. Samples that hardly differ
         tell nothing of the variance: it is a fiftieth of all that there is at least. ``ahead``

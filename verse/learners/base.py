@@ -78,8 +78,8 @@ class Learner(Rebuildable):
     def step(self, z: Tensor, y: int) -> None:
         """One update from one sample; ``z`` is [1, …] as memory stores it, ``y`` an output.
 
-        Compute first and change state last: an error before the first change takes the sample
-        back by itself. What must change earlier is named by ``protect`` before.
+        Compute first and change state last: then an error leaves everything as it was. If a tensor
+        must change earlier, pass it to ``protect`` first.
         """
         raise NotImplementedError
 
@@ -107,8 +107,8 @@ class Learner(Rebuildable):
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes that stand for samples, what a comparison reports; a memory beside ``memory``
-        counts once a sample was in it."""
+        """Bytes of stored samples and statistics, for reports. A second memory counts once it
+        has had a sample."""
         return sum(
             part.bytes
             for part in self.parts_per_class

@@ -11,9 +11,9 @@ from verse.kernels.losses import add_losses, cross_entropy, mse, stack_losses
 from verse.learners.base import Learner, require_settings
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
-from verse.memory.semantic import stochastic_ema
 from verse.network.net import Net
 from verse.network.plastic import Plastic
+from verse.network.vector import stochastic_ema
 from verse.settings import Clip, Draws, Rate, about, share
 
 PREDICTORS = ("stable", "plastic", "theta")

@@ -12,10 +12,10 @@ from verse.kernels.losses import cross_entropy, mse
 from verse.learners.base import Learner, require_settings
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
-from verse.memory.semantic import stochastic_ema
 from verse.network.linear import LinearStep
 from verse.network.net import Net
 from verse.network.plastic import Plastic
+from verse.network.vector import stochastic_ema
 from verse.settings import Clip, about, share
 from verse.types import Batch
 

@@ -21,7 +21,7 @@ from verse.network.plastic import Head, Plastic
 from verse.network.products import limit_threads
 from verse.settings import about, share
 
-BEFORE, MANY = 60, 675  # n₀, N₀: benchmarks/calibration.py
+BEFORE, MANY, WITHIN = 80, 900, 0.65  # n₀, N₀, v₀: benchmarks/calibration.py
 AVERAGES = 0.3  # least share of one variance in the covariance of the averages
 
 
@@ -34,15 +34,17 @@ class VERSEJoint(VERSE):
     of its average over the positions alone. The first tell more apart; the second,
     whose covariance is shrunk more, hold where pictures are turned, moved or lit otherwise than
     those shown. With d_k² the squared Mahalanobis distance to the mean of class k,
-    m the same distance as it is to be expected of a new sample of a class (both from
-    ``JointStatistics``), and N the samples so far::
+    m the same distance as it is to be expected of a new sample of a class, v the share of the
+    variance that is within classes (all from ``JointStatistics``), and N the samples so far::
 
-        score_k = (N + n₀) / (N + n₀ + N₀) · ( −½ κ ((1 − a) d_k² / m + a d'_k² / m') + w F_θ(z)_k )
+        score_k = t ( −½ κ ((1 − a) d_k² / m + a d'_k² / m') + w F_θ(z)_k ),
+        t = v / v₀ · (N + n₀) / (N + n₀ + N₀)
 
     Posteriors of hundreds of values that are not independent are far too sure of themselves: d² is
-    divided by what it usually is, and κ is for how many independent values it counts. The
-    factor before it is for how few samples there are: the covariance, which all classes share, is
-    what they are needed for.
+    divided by what it usually is, and κ is for how many independent values it counts. t is
+    for what the samples have not shown. There may be few of them: the covariance, which all
+    classes share, is what they are needed for. Or those of a class may be much alike: then the
+    next film differs more from them than they do from each other.
 
     The network is linear on the same grid, whatever the split: larger maps are averaged to it.
     Its features have one length, so that one learning rate fits all. λ is a tenth of the paper's:
@@ -168,9 +170,9 @@ class VERSEJoint(VERSE):
 
     @property
     def _trust(self) -> float:
-        """(N + n₀) / (N + n₀ + N₀)."""
+        """t."""
         known = self.statistics.samples + BEFORE
-        return known / (known + MANY)
+        return self.statistics.within / WITHIN * known / (known + MANY)
 
     def _classifier(self) -> tuple[Tensor, Tensor]:
         """(weight [classes, d], bias [classes]) of both statistics together, on all features."""

@@ -31,7 +31,7 @@ class VERSELDA(VERSE):
         score_k = w F_θ(z)_k + (1 / T √D) Σ_b [ μ_kbᵀ Σ_b⁻¹ q_b(z) − ½ μ_kbᵀ Σ_b⁻¹ μ_kb ]
 
     Gaussian posteriors in hundreds of dimensions are far too sure of themselves: √D and the
-    temperature T soften them, w is the weight of the network beside them.
+    temperature T soften them, w is the weight of the network.
 
     >>> from verse.network.plastic import Head
     >>> from verse.memory import ClassBalanced

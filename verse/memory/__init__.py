@@ -13,7 +13,6 @@ from verse.memory.class_balanced import ClassBalanced
 from verse.memory.greedy_balanced import GreedyBalanced
 from verse.memory.reservoir import Reservoir
 from verse.memory.ring import Ring
-from verse.memory.semantic import stochastic_ema
 from verse.suggestions import suggest
 from verse.types import BadSetting
 
@@ -25,7 +24,6 @@ __all__ = [
     "Ring",
     "get",
     "names",
-    "stochastic_ema",
 ]
 
 _RULES: dict[str, type[Memory]] = {

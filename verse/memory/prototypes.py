@@ -61,14 +61,14 @@ class Prototypes(ClassBalanced):
     _relinks: bool = True
 
     def allocate(self, device: torch.device, /, **fields: tuple[int, ...] | Field) -> None:
-        """Beside the given fields: counts, and the slot and squared distance of the nearest."""
+        """Also allocates: counts, and the slot and squared distance of the nearest."""
         own: Fields = {"count": Field((), torch.int32), "gap": (), "near": Field((), torch.int64)}
         super().allocate(device, **own, **fields)
 
     # ---- adding -----------------------------------------------------------------------------
 
     def plan(self, z: Tensor, y: int) -> Plan:
-        """What ``add`` would do; changes nothing but the generator (ties of largest classes)."""
+        """What ``add`` would do; changes only the random generator (ties of largest classes)."""
         self._reserve()
         own = self.index.slots.get(y, [])
         if self.per_class is not None and len(own) >= self.per_class:

@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from verse.network.net import Net
 from verse.network.plastic import Head, Plastic, head_capacity
-from verse.network.vector import Layout, Vector
+from verse.network.vector import Layout, Vector, stochastic_ema
 
-__all__ = ["Head", "Layout", "Net", "Plastic", "Vector", "head_capacity"]
+__all__ = ["Head", "Layout", "Net", "Plastic", "Vector", "head_capacity", "stochastic_ema"]

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
+from verse.kernels.randomness import Random
 from verse.network.plastic import head_capacity
 from verse.stateful import PerClass
 
@@ -167,3 +168,24 @@ class Vector(PerClass):
     def follow(self, other: Any) -> None:
         self.move_to(other.layout)
         self.data.copy_(other.data)
+
+
+def stochastic_ema(
+    pairs: Iterable[tuple[Tensor, Tensor]], *, gamma: float, r: float, random: Random
+) -> bool:
+    """With probability r: Φ ← γ Φ + (1 − γ) θ for every pair (Φ, θ), in place (semantic memory).
+
+    Returns whether Φ moved. One number is drawn either way, so that runs with different r see the
+    same stream of random numbers.
+
+    >>> phi, theta = torch.zeros(2), torch.ones(2)
+    >>> stochastic_ema([(phi, theta)], gamma=0.75, r=1.0, random=Random(0))
+    True
+    >>> phi.tolist()
+    [0.25, 0.25]
+    """
+    if random.uniform() >= r:
+        return False
+    for phi, theta in pairs:
+        phi.lerp_(theta, 1 - gamma)
+    return True

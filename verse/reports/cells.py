@@ -249,10 +249,10 @@ def format_settings(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{n} = {'none' if v is None else v}" for n, v in settings.items())
 
 
-def usual(backbones: Iterable[str]) -> str:
+def most_common(backbones: Iterable[str]) -> str:
     """The backbone that most have: it need not be named every time.
 
-    >>> usual(["a", "b", "a"])
+    >>> most_common(["a", "b", "a"])
     'a'
     """
     return max(sorted(counts := Counter(backbones)), key=counts.__getitem__, default="")

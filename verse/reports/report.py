@@ -63,14 +63,14 @@ def make(found: SortedResults, out: Path, title: str = TITLE) -> dict[str, Any]:
     known = facts(found, listed)
     with style.use_style():
         sections = [
-            *own(found, listed, out / "figures"),
+            *make_bench_sections(found, listed, out / "figures"),
             *([make_tuning_section(found)] if found.tuning else []),
         ]
     write_page(title, sections, known, out)
     return known
 
 
-def own(found: SortedResults, listed: list[Record], folder: Path) -> list[Section]:
+def make_bench_sections(found: SortedResults, listed: list[Record], folder: Path) -> list[Section]:
     """The runs by data set and backbone; with several of them places in all come first."""
     sections = []
     if len({(r["bench"], r["order"]) for r in listed}) > 1:

@@ -15,9 +15,9 @@ from verse.reports.cells import (
     SortedResults,
     competes,
     fine_tunes,
+    most_common,
     orders_of,
     rank_learners,
-    usual,
 )
 from verse.reports.statistics import ENOUGH, Estimate
 from verse.reports.tables import Table, Text
@@ -300,7 +300,7 @@ def format_range(numbers: list[int] | set[int]) -> str:
 
 def cell_names(listed: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """(bench, ordering) → data set and ordering, and what else is needed to distinguish benches."""
-    main = usual(r["backbone"] for r in listed)
+    main = most_common(r["backbone"] for r in listed)
     benches = {}
     for r in listed:
         other = "" if r["backbone"] == main else f" {r['backbone']}"

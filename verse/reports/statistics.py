@@ -132,10 +132,10 @@ def contrast(
     return _interval(drawn, mean)
 
 
-def of_numbers(values: Sequence[float]) -> Estimate:
+def estimate_mean(values: Sequence[float]) -> Estimate:
     """A mean over seeds alone.
 
-    >>> of_numbers([1.0, 1.0, 1.0])
+    >>> estimate_mean([1.0, 1.0, 1.0])
     Estimate(mean=1.0, low=1.0, high=1.0, n=3, p=0.0)
     """
     drawn = np.tile(np.asarray(values, dtype=np.float64), (DRAWS, 1))
@@ -164,7 +164,7 @@ def adjust(estimates: Sequence[Estimate]) -> list[Estimate]:
     """Holm's correction of several estimates: of p, and of the interval, which is widened so that
     it still excludes zero where, and only where, p is below 0.05.
 
-    >>> one = Estimate(2.0, 0.5, 3.5, 5, p_of(2.0, 0.5, 3.5, 5))
+    >>> one = Estimate(2.0, 0.5, 3.5, 5, p_value(2.0, 0.5, 3.5, 5))
     >>> adjust([one]) == [one], round(one.p, 3)
     (True, 0.021)
     >>> [(round(e.p, 3), e.low > 0) for e in adjust([one] * 3)][0]
@@ -195,15 +195,17 @@ def _interval(drawn: Floats, mean: float) -> Estimate:
         error = drawn.std(1, ddof=1) / math.sqrt(n)
         centre = centre + np.random.default_rng(1).standard_t(n - 1, size=draws) * error
     low, high = np.quantile(centre, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(mean, float(low), float(high), n, p_of(mean, float(low), float(high), n))
+    return Estimate(mean, float(low), float(high), n, p_value(mean, float(low), float(high), n))
 
 
-def p_of(mean: float, low: float, high: float, n: int) -> float:
-    """Two-sided p of a mean's being zero that agrees with its interval: below 0.05 where, and only
-    where, the interval excludes zero. Between and beyond it is that of Student's t.
+def p_value(mean: float, low: float, high: float, n: int) -> float:
+    """Two-sided p-value of the hypothesis that the mean is zero. It agrees with the interval: it is
+    below 0.05 exactly if the interval excludes zero. Otherwise it follows Student's t.
 
-    >>> round(p_of(2.0, 0.0, 4.0, 5), 3), p_of(2.0, 1.0, 3.0, 5) < 0.05 < p_of(2.0, -1.0, 5.0, 5)
-    (0.05, True)
+    >>> round(p_value(2.0, 0.0, 4.0, 5), 3)
+    0.05
+    >>> p_value(2.0, 1.0, 3.0, 5) < 0.05 < p_value(2.0, -1.0, 5.0, 5)
+    True
     """
     if mean == 0 or n < 2:
         return 1.0

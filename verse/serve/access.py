@@ -1,4 +1,4 @@
-"""Who may do what: the token, the names it is called by, the origin. See docs/security.md."""
+"""Access control: the token, the host name, the origin. See docs/security.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True)
 class Access:
-    """Who may do what.
+    """Access control.
 
     ``token`` is needed to learn and delete; with ``private`` to look and ask, too. ``hosts`` are
     the names under which the service may be called; with ``any_address`` any IP address is one. A

@@ -56,7 +56,7 @@ class _Counts(ctypes.Structure):
 
 
 def live_bytes() -> int:
-    """Bytes in blocks that are in use, gaps not counted; 0 where the C library cannot tell.
+    """Bytes in blocks that are in use, gaps not counted; 0 if the C library does not report it.
 
     >>> live_bytes() >= 0
     True

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass
 class Service:
-    """A session, the processes that decode for it, those who listen, and the rules for all."""
+    """A session with its decoding processes, event listeners and limits."""
 
     session: Session
     decoder: Decoder

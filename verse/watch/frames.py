@@ -52,7 +52,7 @@ def open_frames(
     A camera that goes away is tried again for ever, with growing pauses; meanwhile one frame
     without an image says so. Of a live source only the newest frame is given: slow work drops
     frames instead of lagging behind. ``from_start`` also gives the images that a folder holds
-    already. ``tell`` gets sentences for people.
+    already. ``tell`` is called with messages for the user.
     """
     if is_live(source):
         return _live(source, every, seconds, tell)

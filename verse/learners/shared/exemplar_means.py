@@ -18,7 +18,7 @@ class ExemplarMeans:
     """[classes, d]: the mean exemplar of each class, of length one, or zero if it has none.
 
     They follow from the memory and from the tensors that an embedding depends on, so they are kept
-    until one of these changes, which the tensors' version numbers tell.
+    until one of these changes, which the version numbers of the tensors show.
     """
 
     def __init__(self) -> None:

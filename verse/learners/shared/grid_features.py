@@ -24,7 +24,7 @@ class GridFeatures:
     z_shape
         A feature's shape.
     s
-        How much "where" counts beside "what".
+        Weight of the differences between positions, relative to their sum.
     channels_last
         Whether maps come as [n, h, w, c]; ``module`` takes [n, c, h, w] all the same.
     device

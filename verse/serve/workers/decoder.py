@@ -7,6 +7,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -29,6 +30,7 @@ Preprocess: TypeAlias = Callable[[object], npt.NDArray[np.generic]]
 
 MAX_PIXELS = 24_000_000
 SECONDS = 5.0  # for one picture
+LONG = 0.25  # seconds: a picture that computes for longer lets everybody else go first
 PACKAGES = Path(__file__).parents[3]  # where a process of its own finds this package
 PIPE_BYTES = 2**20  # fewer changes between the two processes
 
@@ -45,17 +47,19 @@ class DecoderProcess:
             stderr=subprocess.DEVNULL,  # what a decoder says of a damaged file fills no log
             bufsize=0,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
-            start_new_session=True,  # Ctrl-C is for the server, which finishes what waits
+            # Ctrl-C is for the server, which finishes what waits. No session of its own: where each
+            # has an equal share of the processor, no priority could be given below that.
+            process_group=0,
         )
-        self.timed_out = self._ready = False
+        self.timed_out = self.stood_back = self._ready = False
         _widen(self.process.stdin, self.process.stdout)
 
     def decode(self, image: bytes, name: str, seconds: float) -> tuple[RGB, RGB]:
         """Pixels and thumbnail. ``EOFError``: the process died, or was killed for its slowness."""
         if not self._ready:  # its start is nothing that a picture answers for
             self._ready = self._read(1) == b"R"
-        watch = threading.Timer(seconds, self._time_out)
-        watch.daemon = True
+        done = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(done, seconds), daemon=True)
         watch.start()
         try:
             named = name.encode()
@@ -65,7 +69,8 @@ class DecoderProcess:
         except OSError as error:
             raise EOFError from error
         finally:
-            watch.cancel()
+            done.set()
+            watch.join()
 
     def close(self) -> None:
         """Kill it; there is nothing in it to lose."""
@@ -77,7 +82,20 @@ class DecoderProcess:
                 with suppress(OSError):
                     pipe.close()
 
-    def _time_out(self) -> None:
+    def _watch(self, done: threading.Event, seconds: float) -> None:
+        """Look after one picture: one that computes for long gets the lowest priority, one that is
+        not ``done`` in time is given up."""
+        end = time.monotonic() + seconds
+        if done.wait(min(LONG, seconds)):
+            return
+        before = _processor_seconds(self.process.pid)
+        while (left := end - time.monotonic()) > 0:
+            if done.wait(left if self.stood_back else min(LONG, left)):
+                return
+            if _processor_seconds(self.process.pid) - before > LONG / 2:
+                with suppress(OSError, AttributeError):
+                    os.setpriority(os.PRIO_PROCESS, self.process.pid, 19)
+                self.stood_back = True
         self.timed_out = True
         self.process.kill()
 
@@ -168,7 +186,8 @@ class Decoder:
             why = f"took more than {self.seconds:g} s to decode" if late else "cannot be decoded"
             raise BadImage(f"{name} {why}: save it again as JPEG or PNG") from None
         finally:
-            if ended or process.timed_out:
+            # without rights a priority once given away cannot be had back
+            if ended or process.timed_out or process.stood_back:
                 process.close()
                 process = DecoderProcess(self._task)
             self.idle.put(process)
@@ -188,6 +207,15 @@ def square_of(G: Extractor) -> Square | None:
     library does from the same file."""
     prepare = G.prepare if isinstance(G, FrozenNetwork) else None
     return prepare.square if isinstance(prepare, SquarePreprocess) else None
+
+
+def _processor_seconds(pid: int) -> float:
+    """What a process has computed so far; 0 where that is not known."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _widen(*pipes: IO[bytes] | None) -> None:

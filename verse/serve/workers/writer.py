@@ -23,7 +23,7 @@ GROUP = 16  # lessons that share one disk flush
 
 
 class Writer:
-    """Works off lessons and changes in their order. ``tell(type, data)`` hears of each.
+    """Does lessons and changes in order. ``tell(type, data)`` is called for each.
 
     ``view`` is what others may know; it is replaced after every group.
     """
