@@ -125,8 +125,7 @@ class Novelty(Stateful):
         self.unit += follow * (measures.expected - self.unit)
         row = self.rows[self.count % WINDOW]
         row[:3] = scale_distances(measures.rows[0].cpu(), self._unit(measures))
-        row[3] = fresh
-        row[3] = FIRST if self.first else _weigh(row[3]) / max(1, self.held)
+        row[3] = FIRST if self.first else _weigh(torch.tensor(fresh)) / max(1, self.held)
         self.count += 1
         self._rules = {}
 
