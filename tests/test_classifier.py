@@ -374,6 +374,7 @@ def test_a_file_does_not_choose_code(tmp_path, monkeypatch) -> None:
     """A learner of your own comes from the person at the keyboard alone."""
     (tmp_path / "planted.py").write_text("raise RuntimeError('imported')")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(learners, "_trusted", {})  # as in a process where nobody named one
     file = tmp_path / "c.verse"
     before = vectors(learner="verse")
     before.learn_one(np.ones(6), "a")
