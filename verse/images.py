@@ -111,16 +111,19 @@ def shows_nothing(pixels: npt.NDArray[Any]) -> bool:
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or min(pixels.shape[:2]) < 2:
         return False
-    grey = pixels[:, :, 0].astype(np.float32)  # plane by plane: a tenth of the time of a mean
-    grey += pixels[:, :, 1]
-    grey += pixels[:, :, 2]
+    height, width, _ = pixels.shape
+    # neighbouring rows in pairs; of a larger picture every second pair says as much
+    pairs = pixels[: height // 2 * 2].reshape(-1, 2, width, 3)[:: 2 if height >= 64 else 1]
+    grey = pairs[..., 0].astype(np.float32)  # plane by plane: a tenth of the time of a mean
+    grey += pairs[..., 1]
+    grey += pairs[..., 2]
     grey -= grey.mean()
     grey /= 3
     variance = np.vdot(grey, grey) / grey.size
     if variance < BLANK**2:
         return True
-    below = np.vdot(grey[1:], grey[:-1]) / grey[1:].size
-    right = np.vdot(grey[:, 1:], grey[:, :-1]) / grey[:, 1:].size
+    below = np.vdot(grey[:, 1], grey[:, 0]) / grey[:, 0].size
+    right = np.vdot(grey[..., 1:], grey[..., :-1]) / grey[..., 1:].size
     return bool((below + right) / 2 < NOISE * variance)
 
 
