@@ -315,3 +315,13 @@ def test_blank_pictures_and_noise_show_nothing(real_data: Callable[[str], Path])
     classifier = StreamClassifier(weights="random")
     photo = sorted(real_data("icub_camera").rglob("*.*"))[0]
     assert not shows_nothing(classifier.backbone.G.preprocess(photo))
+
+
+def test_a_hold_ends_when_a_class_is_forgotten() -> None:
+    classifier = StreamClassifier(backbone=backbones.identity((2,)), seed=0)
+    for label in ("a", "b", "b"):
+        classifier.learn_one(np.ones(2), label)
+    assert classifier.novelty.held == 2
+    classifier.forget("a")  # "b" has its number now
+    classifier.learn_one(np.ones(2), "b")
+    assert classifier.novelty.held == 1

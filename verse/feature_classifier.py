@@ -107,6 +107,7 @@ class FeatureClassifier:
         """The learner has closed the place of a class: so do the labels."""
         self.labels.remove(label)
         self.learner.outputs.renumber()
+        self.novelty.end_hold()
 
     # ---- answering --------------------------------------------------------------------------
 

@@ -119,6 +119,10 @@ class Novelty(Stateful):
             self.shown, self.first, self.held = y, new, 0
         self.held += 1
 
+    def end_hold(self) -> None:
+        """Classes have other numbers now: the next sample begins a hold."""
+        self.shown, self.first, self.held = -1, False, 0
+
     def observe(self, measures: Measures, fresh: float = 1.0) -> None:
         """A known frame, measured before it is learned; ``fresh`` is its ``freshness``."""
         follow = min(1.0, fresh / STALE) if self.count else 1.0
