@@ -188,12 +188,7 @@ def draw(found: Mapping[tuple[str, str], ByLength], folder: Path) -> ReportFigur
         axis.set_title(", ".join(place))
         axis.set_xlabel("frames of the stream")
         axis.set_ylabel("accuracy at its end")
-    handles = {
-        name: handle
-        for axis in axes
-        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    style.add_common_legend(figure, axes)
     note = (
         "Accuracy on all test frames at the end of streams of several lengths, mean and 95 % "
         "interval over seeds and test videos."

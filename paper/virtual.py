@@ -137,12 +137,7 @@ def draw(found: Mapping[Place, Tried], folder: Path) -> ReportFigure:
         axis.set_title(", ".join(place))
         axis.set_xlabel("α, size of the virtual step")
         axis.set_ylabel("gain in μ_all")
-    handles = {
-        name: handle
-        for axis in axes
-        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    style.add_common_legend(figure, axes)
     note = (
         "Paired difference in μ_all to α = 0 at the same β with its 95 % interval over seeds and "
         "test videos, with Holm's correction over all points of a panel."

@@ -131,6 +131,16 @@ def panels(
     return figure, axes[:count]
 
 
+def add_common_legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend below all panels, each name once."""
+    handles = {
+        name: handle
+        for axis in axes
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+
+
 def slim(text: str) -> str:
     """An SVG document that looks the same and is smaller."""
     for pattern, short in _SHORTER:
