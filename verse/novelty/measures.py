@@ -72,7 +72,7 @@ def measure_novelty(learner: Learner, Z: Tensor, probabilities: Tensor | None = 
     if not (isinstance(averages, JointStatistics) and isinstance(features, GridFeatures)):
         return Measures(torch.cat((surprise.new_zeros(len(surprise), 2), surprise), 1), classes)
     with limit_threads(Z.numel()):
-        E = features(learner.F.stored(Z))[:, :: features.positions]
+        E = features.averages(learner.F.stored(Z))
         squared, background = averages.distances_and_background(E)
         nearest = squared.amin(1)
         rows = torch.cat((torch.stack((nearest, nearest - background), 1), surprise), 1)

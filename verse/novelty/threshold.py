@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -67,12 +68,15 @@ class Rule:
     unit: float = 1.0
 
     def judge(self, rows: Tensor) -> Tensor:
-        """Novelty [n] of measures [n, 3]."""
-        rows = scale_distances(rows, self.unit)
-        distance, relative, surprise = ((rows - self.mean) / self.spread).unbind(1)
-        surprise = SURPRISE * self.relative * surprise.clamp(-MOST_SURPRISE, MOST_SURPRISE)
-        scores: Tensor = torch.lerp(distance, relative + surprise, self.relative)
-        return scores / self.threshold + (distance - FAR).clamp(min=0)
+        """Novelty [n] of measures [n, 3]. By NumPy: of one row PyTorch's calls take ten times as
+        long."""
+        units = np.array((self.unit, self.unit, 1.0), np.float32)
+        above = (rows.numpy() / units - self.mean.numpy()) / self.spread.numpy()
+        distance, relative, surprise = above.T
+        surprise = np.minimum(np.maximum(surprise, -MOST_SURPRISE), MOST_SURPRISE)
+        relative = relative + SURPRISE * self.relative * surprise
+        scores = distance + self.relative * (relative - distance)
+        return torch.from_numpy(scores / self.threshold + np.maximum(distance - FAR, 0))
 
 
 def scale_distances(rows: Tensor, unit: float) -> Tensor:
@@ -167,8 +171,12 @@ class Novelty(Stateful):
         return replace(rule, threshold=widened, unit=unit)
 
     def _latest(self) -> Tensor:
-        """Places of the latest known frames: two thirds of the stream at most."""
-        n = min(WINDOW, self.count - self.count // 3)
+        """Places of the latest known frames: two thirds of the stream at most. The first frames,
+        all of which are measured, were seen when little was known."""
+        frames = self.count + (SELDOM - 1) * max(0, self.count - OFTEN)
+        early = frames // 3
+        early -= (SELDOM - 1) * max(0, early - OFTEN) // SELDOM
+        n = min(WINDOW, self.count - early)
         return torch.arange(self.count - n, self.count) % WINDOW
 
     def absorb(self, other: Novelty) -> None:

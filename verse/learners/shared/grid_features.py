@@ -67,3 +67,9 @@ class GridFeatures:
         swapped = self._channels_last and z.dim() == 4
         e: Tensor = self.module(z.permute(0, 3, 1, 2) if swapped else z)
         return e
+
+    def averages(self, z: Tensor) -> Tensor:
+        """What is in the picture alone [n, c]: every so many (``positions``) of all values."""
+        if self._mix is not None and not self._channels_last:
+            return unit_rows(z.flatten(1)).view(len(z), -1, 4).sum(2).div_(2)
+        return self(z)[:, :: self.positions]
