@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from verse.cli.garbage import pause_garbage_collection
+
 LOOK_AGAIN = 0.02  # seconds
 IMPORTS = "<frozen importlib._bootstrap>"
 TEXT = ("<string>", "<module>")
@@ -79,7 +81,8 @@ def exit_on_interrupt() -> Iterator[None]:
     global _nothing_begun
     before, _nothing_begun = _nothing_begun, True
     try:
-        yield
+        with pause_garbage_collection():
+            yield
     finally:
         _nothing_begun = before
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from verse.cli.directory import begin_options, device_option, open_directory, refuse_locked
+from verse.cli.garbage import pause_garbage_collection
 from verse.cli.interrupt import exit_on_interrupt
 from verse.cli.output import console, plural
 
@@ -140,26 +141,26 @@ def command(
     # before anything else: a port in use leaves no folder behind
     sockets = open_sockets(host, port)
     console().print(f"Opening {directory} (a few seconds) …", markup=False, soft_wrap=True)
-    with exit_on_interrupt():
-        from verse.serve.app import create_app
-        from verse.serve.server import Server
-        from verse.serve.session import Session
-
     given = {name: value for name, value in options.items() if value is not None}
     given |= {"keep_images": True} if keep_images else {}
-    try:
-        classifier = open_directory(directory, threads, device=device, options=given)
-    except BaseException:
-        for one in sockets:
-            one.close()
-        raise
-    try:
-        app = create_app(
-            Session(classifier, limit=queue), access=access, limits=limits, max_pixels=max_pixels
-        )
-    except BaseException:
-        classifier.close()
-        raise
+    with pause_garbage_collection():
+        with exit_on_interrupt():
+            from verse.serve.app import create_app
+            from verse.serve.server import Server
+            from verse.serve.session import Session
+
+        try:
+            classifier = open_directory(directory, threads, device=device, options=given)
+        except BaseException:
+            for one in sockets:
+                one.close()
+            raise
+        try:
+            session = Session(classifier, limit=queue)
+            app = create_app(session, access=access, limits=limits, max_pixels=max_pixels)
+        except BaseException:
+            classifier.close()
+            raise
     scheme, shown = "https" if tls_cert else "http", f"[{host}]" if ":" in host else host
     url = f"{scheme}://{shown}:{sockets[0].getsockname()[1]}"
     about = f"{directory}: {describe_service(classifier)}"
