@@ -12,6 +12,7 @@ import torch
 from verse import StreamClassifier, backbones
 from verse.images import shows_nothing
 from verse.novelty import WINDOW, Measures, Novelty, freshness, measure_novelty
+from verse.novelty.threshold import OFTEN
 from verse.types import BadSetting, BadState, Refused
 
 
@@ -182,6 +183,15 @@ def test_only_the_latest_frames_count() -> None:
         novelty.observe(Measures(usual * wild, 5))
     assert float(novelty.judge(Measures(usual, 5))) < 0.1
     assert float(novelty.judge(Measures(usual + 5, 5))) > 1
+
+
+def test_frames_that_were_all_measured_count_no_longer_than_others() -> None:
+    novelty = Novelty()
+    usual = torch.tensor([[1.2, 0.3, 0.7]])
+    for t in range(OFTEN + 40):  # the last forty stand for 160 frames
+        novelty.observe(Measures(usual * (3.0 if t < OFTEN else 1.0), 5))
+    mean = novelty.rule(Measures(usual, 5)).mean
+    assert float(mean[0]) < 1.5  # the first 64 frames are in the first third of 224, nearly all
 
 
 @pytest.mark.parametrize(
