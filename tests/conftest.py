@@ -39,6 +39,16 @@ def root() -> Path:
     return ROOT
 
 
+@pytest.fixture
+def points(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The world of points (tests/toy), importable by name as a user's own data set would be, here
+    and in processes that are started. Its points are learned at once: Offline takes few steps."""
+    monkeypatch.syspath_prepend(ROOT / "tests" / "toy")
+    monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("VERSE_TOY_OFFLINE", "50")
+    monkeypatch.setattr("verse.experiments.reference.STEPS", 50)
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Callable[[str], Path]:
     """``real_data("eth80")`` is the folder of a real data set; without it the test is skipped."""

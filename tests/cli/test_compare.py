@@ -35,10 +35,8 @@ learners = ["verse_toy.Slow"]
 
 
 @pytest.fixture(autouse=True)
-def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
-    monkeypatch.syspath_prepend(root / "tests" / "toy")
+def _toy(points: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", str(root / "tests" / "toy"))
-    monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
 
 

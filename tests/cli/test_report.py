@@ -21,9 +21,7 @@ capacities = ["12"]
 
 
 @pytest.fixture(autouse=True)
-def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
-    monkeypatch.syspath_prepend(root / "tests" / "toy")
-    monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "cache"))
+def _toy(points: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 

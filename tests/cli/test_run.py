@@ -44,10 +44,7 @@ TOY = ("run", "verse_toy.load", "--backbone", "verse_toy.flat", "--capacity", "2
 
 
 @pytest.fixture(autouse=True)
-def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
-    monkeypatch.syspath_prepend(root / "tests" / "toy")
-    monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("verse.experiments.reference.STEPS", 50)  # points are learned at once
+def _toy(points: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 

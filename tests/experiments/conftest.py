@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +10,8 @@ from verse.experiments import Run
 
 
 @pytest.fixture(autouse=True)
-def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
-    monkeypatch.syspath_prepend(root / "tests" / "toy")
-    monkeypatch.setenv("VERSE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("verse.experiments.reference.STEPS", 50)  # points are learned at once
+def _toy(points: None) -> None:
+    """Everywhere in this folder."""
 
 
 def toy(**changes: Any) -> Run:
