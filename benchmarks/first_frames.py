@@ -1,6 +1,6 @@
 """How many frames does a class need? Two categories of eth80, one object each, as by a camera.
 
-    VERSE_DATA=… python benchmarks/first_frames.py [LEARNER …]
+    VERSE_DATA=… python benchmarks/first_frames.py [--at SPLIT] [LEARNER …]
 
 Teaches k frames of one object of a category, then k of one of another, and asks about all frames
 of other objects of both: validation videos, so that no test video is looked at. Mean accuracy over
@@ -9,8 +9,8 @@ ten pairs of categories.
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import sys
 
 import numpy as np
 
@@ -23,13 +23,18 @@ PAIRS, PER_CLASS = 10, 20
 
 
 def main() -> None:
-    ready = prepare(Run("folder:eth80", holdout="last:3", thin=2, validation="last:2"))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--at", default="grid")
+    parser.add_argument("learners", nargs="*")
+    given = parser.parse_args()
+    run = Run("folder:eth80", holdout="last:3", thin=2, validation="last:2", at=given.at)
+    ready = prepare(run)
     train, test = ready.train, ready.test
     pairs = list(itertools.combinations(range(len(ready.dataset.classes)), 2))
     np.random.default_rng(0).shuffle(pairs)
     print("| learner | " + " | ".join(f"{k} frames" for k in FRAMES) + " |")
     print("|---|" + "---|" * len(FRAMES))
-    for name in sys.argv[1:] or ("verse", "verse-joint", "tinyer", "slda"):
+    for name in given.learners or ("verse", "verse-joint", "tinyer", "slda"):
         row = []
         for k in FRAMES:
             right = []

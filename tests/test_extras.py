@@ -30,7 +30,8 @@ WAYS = {
     "from verse.trackers import tracker; tracker('tensorboard:x')": "tensorboard",
     "from verse.watch.mqtt import MQTT; MQTT('mqtt://host/topic')": "mqtt",
     "from verse.kernels.projection import solver; solver()": "qp",
-    "from verse.kernels.product_quantizer import _import_faiss; _import_faiss()": "faiss",
+    "import torch; from verse.kernels.product_quantizer import ProductQuantizer as PQ; "
+    "PQ(torch.ones(1, 1, 1), 'faiss')": "faiss",
     "from verse.experiments.ray_engine import RayEngine; RayEngine()": "ray",
     "from verse.backbones import build; build('timm:resnet18')": "timm",
     "from verse.backbones import build; build('hf:some/model')": "transformers",

@@ -130,8 +130,18 @@ def _as_tensor(name: str, value: Any) -> Tensor:
     if isinstance(value, float):
         return torch.tensor(value, dtype=torch.float64)
     if isinstance(value, list | set):
-        return torch.tensor(sorted(value) if isinstance(value, set) else value)
-    raise TypeError(f"{name} is a {type(value).__name__}, which has no saved form")
+        try:
+            return torch.tensor(sorted(value) if isinstance(value, set) else value)
+        except (TypeError, ValueError, RuntimeError):
+            kind = type(value).__name__
+            raise TypeError(
+                f"{name} is a {kind} of other things than numbers, and cannot be saved: use one "
+                "tensor with a row for each (torch.stack), or a Stateful object"
+            ) from None
+    raise TypeError(
+        f"{name} is a {type(value).__name__}, which cannot be saved: use a number, a tensor, a "
+        "list or set of numbers, or a Stateful object"
+    )
 
 
 class Parts(Stateful):

@@ -134,7 +134,7 @@ def test_frames_survive_pickling_for_decoding_workers():
 
 
 def test_names_and_descriptions():
-    assert set(datasets.names()) == {
+    assert set(datasets.names()) >= {
         "tabletop",
         "folder",
         "joined",
@@ -167,6 +167,13 @@ def test_options_are_checked_against_the_loader():
         datasets.load("folder")
     with pytest.raises(BadSetting, match="takes no path"):
         datasets.load("core50:somewhere")
+    for options, expected in (
+        ({"fps": "x"}, "fps must be a whole number, not 'x'"),
+        ({"fps": 2.5}, "fps must be a whole number, not 2.5"),
+        ({"download": "maybe"}, "download must be true or false, not 'maybe'"),
+    ):
+        with pytest.raises(BadSetting, match=expected):
+            datasets.load("core50", options=options)
 
 
 def test_a_loader_of_your_own_by_dotted_path(tmp_path, monkeypatch):

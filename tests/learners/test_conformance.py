@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from torch import Tensor
 
 from verse import learners
-from verse.checks import LEARNER_CHECKS
+from verse.checks import LEARNER_CHECKS, check_exported_network
 from verse.learners.base import Learner
 from verse.memory.base import Memory
 from verse.network.plastic import Plastic
@@ -27,3 +28,12 @@ def test_learner(name: str, check) -> None:
         return learners.build(name, F, memory, seed=seed, **settings)
 
     check(make)
+
+
+def test_logits_without_the_network_that_computes_them_are_noticed() -> None:
+    class Reversed(learners.TinyER):
+        def logits(self, Z: Tensor) -> Tensor:
+            return -super().logits(Z)
+
+    with pytest.raises(AssertionError, match=r"network\(\) does not compute"):
+        check_exported_network(lambda F, memory, seed: Reversed(F, memory, lr=0.1, seed=seed))

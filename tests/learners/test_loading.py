@@ -111,3 +111,14 @@ def test_what_torch_adds_to_an_error_is_left_out(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(BadState, match="Overflow when unpacking") as refused:
         learner.load_state(learner.state())
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", [[torch.zeros(2), torch.ones(2)], {"a": 1}])
+def test_an_attribute_that_cannot_be_saved_says_what_to_use(value: object) -> None:
+    class Keeper(learners.FineTune):
+        STATE = ("kept",)
+
+    learner = Keeper(F)
+    learner.kept = value
+    with pytest.raises(TypeError, match=r"kept is a (list|dict).* cannot be saved: use"):
+        learner.state()

@@ -51,8 +51,8 @@ def test_scores_are_the_distances_plus_the_networks() -> None:
     E = learner.features(Z)
     known, averages = learner.statistics, learner.averages
     assert averages.d == 5 and torch.allclose(averages.means, known.means[:, ::4], atol=1e-5)
-    far = 0.6 * known.distances(E) / (known.scale * known._expected)
-    far += 0.4 * averages.distances(E[:, ::4]) / (averages.scale * averages._expected)
+    far = 0.6 * known.distances(E) / known.usual_distance
+    far += 0.4 * averages.distances(E[:, ::4]) / averages.usual_distance
     scaled = 10 * torch.nn.functional.normalize(Z.flatten(1)).view(Z.shape)
     trust = known.within / 0.65 * 120 / 1020  # 40 samples
     expected = (0.7 * learner.theta.scores(scaled) - 15 * far) * trust

@@ -30,7 +30,7 @@ from verse.checks.worlds import (
 from verse.learners.base import Learner
 from verse.memory.class_balanced import ClassBalanced
 from verse.network.net import Net
-from verse.types import Refused
+from verse.types import BadSetting, Refused
 
 
 def check_predicts_before_learning(make: LearnerMaker) -> None:
@@ -332,6 +332,25 @@ def check_settings_rebuild(make: LearnerMaker) -> None:
     same(copy_state(learner), copy_state(again), "made again from its settings")
 
 
+def check_exported_network(make: LearnerMaker) -> None:
+    """The network for export answers as the learner does, or the learner refuses to give one."""
+    for kind in ("conv", "linear"):
+        learner = make_learner(make, small_network(kind))
+        stream = small_stream(learner.F)
+        learn_all(learner, stream)
+        learner.consolidate()
+        Z = torch.stack([z for z, _ in stream])
+        try:
+            network = learner.network()
+        except BadSetting:
+            continue
+        with torch.no_grad():
+            exported = torch.softmax(network(Z).float(), 1)
+        p = learner.predict_proba_many(Z)
+        equal = exported.shape == p.shape and torch.allclose(exported, p, rtol=1e-3, atol=1e-4)
+        assert equal, "network() does not compute what logits() computes: write both, or neither"
+
+
 LEARNER_CHECKS: tuple[Callable[[LearnerMaker], None], ...] = (
     check_predicts_before_learning,
     check_prediction_changes_nothing,
@@ -354,6 +373,7 @@ LEARNER_CHECKS: tuple[Callable[[LearnerMaker], None], ...] = (
     check_merge,
     check_refuses_what_is_far_off,
     check_settings_rebuild,
+    check_exported_network,
 )
 """All checks of a learner, in the order of what they need."""
 

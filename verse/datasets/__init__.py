@@ -17,6 +17,7 @@ from pathlib import Path
 from verse.datasets.base import Dataset, DataWarning, Frames, Source, check_dataset, unreadable
 from verse.datasets.files import holds_classes
 from verse.datasets.splits import validation
+from verse.settings import require_numbers
 from verse.suggestions import find_similar
 from verse.types import BadData, BadSetting
 
@@ -166,7 +167,7 @@ def _find(name: str) -> Callable[..., Dataset]:
 
 
 def _fits(name: str, loader: Callable[..., Dataset], given: Mapping[str, object]) -> None:
-    """Refuse options the loader does not have, and name those it has."""
+    """Refuse options the loader does not have, and name those it has; refuse wrong types."""
     signature = inspect.signature(loader)
     valid = [p for p in signature.parameters if p != "expect"]
     for key in given:
@@ -180,3 +181,4 @@ def _fits(name: str, loader: Callable[..., Dataset], given: Mapping[str, object]
     if missing := [key for key in needed if key not in given]:
         hint = "write folder:PATH" if missing == ["path"] else f"give {', '.join(missing)}"
         raise BadSetting(f"{name} needs to know where your data is: {hint}")
+    require_numbers(loader, given)

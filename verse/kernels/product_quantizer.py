@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from verse.extras import OptionalImport
 from verse.kernels.randomness import Random
-from verse.types import BadSetting, MissingExtra
+from verse.types import BadSetting
 
 ITERATIONS = 25  # of k-means; with at most 256 vectors a centroid it has converged by then
 VECTORS_PER_CENTROID = 256
@@ -140,10 +141,8 @@ def _argmin(gaps: Tensor) -> Tensor:
 
 
 def _import_faiss() -> Any:
-    try:
+    with OptionalImport():
         import faiss
-    except ImportError as error:
-        raise MissingExtra("faiss-cpu", "faiss") from error
     return faiss
 
 

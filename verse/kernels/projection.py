@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from verse.types import MissingExtra, Refused
+from verse.extras import OptionalImport
+from verse.types import Refused
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 RIDGE = 1e-6  # relative to the mean squared norm: references may be collinear
@@ -67,7 +68,5 @@ def solve_bounded(H: Floats, f: Floats, low: float) -> Floats:
 
 def solver() -> Any:
     """The QP library, an extra."""
-    try:
+    with OptionalImport():
         return import_module("daqp")
-    except ImportError as error:
-        raise MissingExtra("daqp", "qp") from error

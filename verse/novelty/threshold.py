@@ -181,7 +181,7 @@ class Novelty(Stateful):
 
     def absorb(self, other: Novelty) -> None:
         """What was usual in either stream: both windows by age, the oldest of both left out."""
-        both = [novelty.rows[novelty._places()] for novelty in (self, other)]
+        both = [novelty.window for novelty in (self, other)]
         age = torch.cat([(torch.arange(len(rows)) + 0.5) / max(1, len(rows)) for rows in both])
         rows = torch.cat(both)[age.argsort(stable=True)][-WINDOW:]
         self.count += other.count
@@ -189,6 +189,11 @@ class Novelty(Stateful):
         self.rows = torch.zeros(WINDOW, 4)
         self.rows[self._places()] = rows
         self._rules = {}
+
+    @property
+    def window(self) -> Tensor:
+        """The rows of the latest known frames [n, 4], the oldest first."""
+        return self.rows[self._places()]
 
     def _places(self) -> Tensor:
         """Places of all rows there are, the oldest first."""

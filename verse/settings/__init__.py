@@ -34,6 +34,7 @@ from verse.settings.schema import (
     list_parameters,
     properties,
     require,
+    require_numbers,
     require_settings,
 )
 from verse.settings.text import Value, parse_settings
@@ -50,6 +51,7 @@ __all__ = [
     "BatchSize",
     "Seed",
     "require",
+    "require_numbers",
     "require_settings",
     "properties",
     "list_parameters",

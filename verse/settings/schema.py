@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
-from verse.settings.rules import JSON_NAMES, Property, keeps, kind_in_words, of_kind, rule
+from verse.settings.rules import JSON_NAMES, Property, keeps, kind_in_words, kinds, of_kind, rule
 from verse.types import BadSetting
 
 _OWN = ("type", "anyOf", "default")  # said by every signature itself, never inherited
@@ -97,11 +97,13 @@ def properties(make: Callable[..., object]) -> dict[str, Property]:
 def _hints(make: Callable[..., object], keywords: Iterable[str]) -> dict[str, object]:
     """Annotations of these parameters and of the return value; none if one cannot be resolved."""
     function = make.__init__ if inspect.isclass(make) else make
-    written = function.__annotations__
+    written = getattr(function, "__annotations__", {})
     wanted = {name: written[name] for name in (*keywords, "return") if name in written}
     holder = type("holder", (), {"__annotations__": wanted})
     try:
-        return typing.get_type_hints(holder, function.__globals__, include_extras=True)
+        return typing.get_type_hints(
+            holder, getattr(function, "__globals__", {}), include_extras=True
+        )
     except NameError:
         return {}
 
@@ -146,3 +148,19 @@ def require_settings(make: Callable[..., object], given: Mapping[str, Any]) -> N
         value = given[name]
         require(of_kind(allowed, value), f"{name} must be {kind_in_words(allowed)}, not {value!r}")
         require(keeps(allowed, value), f"{name} must be {rule(allowed)}, not {value!r}")
+
+
+def require_numbers(make: Callable[..., object], given: Mapping[str, Any]) -> None:
+    """Validate arguments that are annotated as numbers or as true or false; the others pass.
+
+    >>> def render(frames: int = 10, title: str = "") -> None: ...
+    >>> require_numbers(render, {"frames": 3, "title": 5})
+    >>> require_numbers(render, {"frames": 2.5})
+    Traceback (most recent call last):
+    verse.types.BadSetting: frames must be a whole number, not 2.5
+    """
+    for name, hint in _hints(make, given).items():
+        allowed = _kind(hint)
+        if name in given and "type" in allowed and not {"string", "array"} & set(kinds(allowed)):
+            value, expected = given[name], kind_in_words(allowed)
+            require(of_kind(allowed, value), f"{name} must be {expected}, not {value!r}")
