@@ -64,8 +64,6 @@ def server(*options: str) -> Iterator[Served]:
                     str(directory),
                     "--port",
                     "0",
-                    "--rate",
-                    "0",
                     *options,
                 ],
                 stderr=told,
@@ -203,7 +201,7 @@ def main() -> None:
     if options.url:
         result = measure(options.url, *how)
     else:
-        with server() as served:
+        with server("--rate", "0") as served:
             result = measure(served.url, *how)
     print(json.dumps(result, indent=2))
 

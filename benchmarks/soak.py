@@ -155,7 +155,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=15)
     options = parser.parse_args()
-    with server() as served:
+    with server("--rate", "0") as served:
         use = Use(served.url)
         users = [
             threading.Thread(target=use.guarded, args=(work,))

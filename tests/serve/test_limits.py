@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -163,6 +164,17 @@ def test_one_address_has_so_many_connections(running) -> None:
     wait_until(lambda: get(port) == 200)
     for one in mine:
         one.close()
+
+
+def test_one_address_makes_so_many_connections_a_second(running, monkeypatch) -> None:
+    now = SimpleNamespace(monotonic=lambda: 1000.0)  # a second without end
+    monkeypatch.setattr("verse.serve.limits.time", now)
+    port = running(rate=5.0)
+    for _ in range(5):
+        connect(port).close()
+    with connect(port) as refused:
+        assert status(refused) == 429  # it has not even asked
+    assert get(port, "127.0.0.2") == 200  # another address is not disturbed
 
 
 def test_one_address_has_so_many_bytes_in_flight(running, monkeypatch) -> None:

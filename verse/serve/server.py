@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from verse.serve.connection import Connection
-from verse.serve.limits import Limits
+from verse.serve.limits import Limits, RequestRate
 from verse.serve.listener import Listener
 
 
@@ -63,6 +63,7 @@ class Server(uvicorn.Server):
                 self._sockets,
                 self._connection,
                 places=self._limits.open_connections(),
+                rate=RequestRate(self._limits.rate),
                 tls=self.config.ssl,
                 handshake_seconds=self._limits.header_seconds,
             )
