@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,11 +57,14 @@ class Ear:
         self.heard: dict[str, list[str]] = {}
         self.client = Client(CallbackAPIVersion.VERSION2)
         self.client.on_connect = lambda client, *_: client.subscribe("#", qos=1)
+        subscribed = threading.Event()
+        self.client.on_subscribe = lambda *_: subscribed.set()
         self.client.on_message = lambda _c, _d, m: self.heard.setdefault(m.topic, []).append(
             m.payload.decode(errors="replace")
         )
         self.client.connect("127.0.0.1", port)
         self.client.loop_start()
+        assert subscribed.wait(90), "the broker does not answer"  # or the first event is missed
 
     def last(self, topic: str) -> str:
         return self.heard.get(topic, [""])[-1]
