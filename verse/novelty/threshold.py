@@ -124,7 +124,7 @@ class Novelty(Stateful):
         self.held += 1
 
     def end_hold(self) -> None:
-        """Classes have other numbers now: the next sample begins a hold."""
+        """The next sample begins a hold: what was held is not known, or has another number now."""
         self.shown, self.first, self.held = -1, False, 0
 
     def observe(self, measures: Measures, fresh: float = 1.0) -> None:
@@ -231,7 +231,7 @@ class Novelty(Stateful):
         held = state.get("held")
         if held is None:  # of an earlier version, which kept freshness and knew nothing of holds
             self.rows[:, 3] = _weigh(self.rows[:, 3])
-            self.shown, self.first, self.held = -1, False, 0
+            self.end_hold()
         elif held.shape != (3,) or held.is_floating_point():
             raise BadState("the saved novelty is damaged: its tensors are misshaped")
         else:

@@ -50,7 +50,7 @@ class Listener:
     """Takes connections until it is closed. The rest of a server's interface is uvicorn's.
 
     Every connection brings a request at least, so an address may make as many a second as requests
-    (``rate``). To refuse one here costs a tenth of reading its request.
+    (``rate``). To refuse one here costs less than to read its request.
     """
 
     def __init__(
