@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -46,6 +48,14 @@ def _times(path: Path) -> list[int]:
 def count_frames(path: Path) -> int:
     """How many frames a film has, without decoding it."""
     return len(_times(path))
+
+
+@functools.lru_cache(maxsize=100_000)
+def _content_digest(path: Path, _size: int, _time_ns: int) -> str:
+    # Reading a film costs nothing beside decoding it, and a copy keeps its features; size and
+    # time only tell when to read again.
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Film:
@@ -134,7 +144,15 @@ class Films(Files):
             raise BadImage(f"{path}: frame {self.positions[i]}: {error}") from None
 
     def key(self, i: int) -> str:
-        return f"{super().key(i)}|{self.positions[i]}"
+        path = self.path(i)
+        if path.suffix.lower() not in FILMS:
+            return super().key(i)
+        try:
+            stat = path.stat()
+        except OSError:
+            return f"{super().key(i)}|{self.positions[i]}"
+        digest = _content_digest(path, stat.st_size, stat.st_mtime_ns)
+        return f"film|{digest}|{self.positions[i]}"
 
     def name(self, i: int) -> str:
         return f"{super().name(i)}|{self.positions[i]}"

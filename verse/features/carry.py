@@ -1,7 +1,7 @@
 """Features that one machine computed, brought to the cache of another one.
 
-A cache finds frames by what is cheap to know on its own machine (paths, times), so features travel
-under the frames' names, which are the same everywhere.
+A cache finds frames by what is cheap to know on its own machine (an image by path and time), so
+features travel under the frames' names, which are the same everywhere.
 """
 
 from __future__ import annotations
