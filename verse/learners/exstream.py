@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
-from verse.kernels.losses import cross_entropy
 from verse.learners.base import Learner, require_settings
 from verse.learners.traits import Traits
 from verse.memory.base import Memory
@@ -77,11 +77,16 @@ class ExStream(Learner):
         head, n = self.theta.layout.views(self.theta.data), len(self.labels)
         weight, bias = head["head.weight"][:n].clone(), head["head.bias"][:n].clone()
         order = torch.from_numpy(self.random.numpy.permutation(len(outputs))).to(self.device)
-        for index in order.tensor_split(-(-len(outputs) // self.batch)):
-            rows = self.memory.rows_after(plan, index)
-            _, slope = cross_entropy(outputs[index])(torch.addmm(bias, rows, weight.t()))
-            g_weight, g_bias = slope.t() @ rows, slope.sum(0)
-            gradient = torch.cat((g_weight.view(-1), g_bias))
+        batches = -(-len(outputs) // self.batch)
+        rows = self.memory.rows_after(plan, order).tensor_split(batches)
+        right = one_hot(outputs[order], n).to(weight).tensor_split(batches)
+        gradient = weight.new_empty(weight.numel() + n)
+        g_weight, g_bias = gradient[:-n].view_as(weight), gradient[-n:]
+        for E, target in zip(rows, right, strict=True):
+            # the derivative of the mean cross-entropy by the scores
+            slope = torch.addmm(bias, E, weight.t()).softmax(1).sub_(target).div_(len(E))
+            torch.mm(slope.t(), E, out=g_weight)
+            torch.sum(slope, 0, out=g_bias)
             rate = self.lr * self.clip_scale(gradient, self.clip)
             weight.sub_(g_weight, alpha=rate)
             bias.sub_(g_bias, alpha=rate)
