@@ -43,6 +43,7 @@ STEPS = (
     "recipe:scale-reference",
     "tuning:tuning-resnet18",
     "recipe:resnet18-paper",
+    "recipe:resnet18-asl",
     "recipe:depth-gtsrb_full",
 )
 
