@@ -34,6 +34,7 @@ STEPS = (
     "recipe:length-asl",
     "recipe:length-gtsrb_full",
     "recipe:length-eth80",
+    "recipe:causes-default",
     "recipe:joined",
     *(f"tune-short:{name}" for name in SETS[2:]),  # the other methods, before they are compared
     *(f"main:{name}" for name in SETS),

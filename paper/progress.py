@@ -27,6 +27,7 @@ RECIPES = {
     "parts-*": "teacher, λ, r, policy, capacity, ten seeds",
     "length-*": "accuracy against the length of the stream",
     "depth-gtsrb_full": "what may learn: last layer, grid, head, last block",
+    "causes-default": "what holds the default back where it is not first",
     "joined": "gtsrb_full, asl, icub_camera and eth80 in one stream, 129 classes",
     "tuning-resnet18": "the paper's own network and split: tuning",
     "resnet18-paper": "the paper's own network and split: comparison",

@@ -16,6 +16,7 @@ from paper import (
     ablations,
     assumptions,
     budgets,
+    causes,
     claim,
     claims,
     figures,
@@ -58,6 +59,7 @@ def main_pages(main: PaperResults, folder: Path, recipes: Path = ROOT / "recipes
         return {
             "length": length.sections(tested(every), recipes, folder),
             "virtual": virtual.sections(tested(every), recipes, folder),
+            "causes": causes.sections(tested(every), recipes),
             "tuning": tuning_table.sections(every, recipes),
         }
 
