@@ -1,4 +1,4 @@
-"""Every learner goes through 300 real frames in all four orderings and gives finite answers."""
+"""Every learner goes through 300 real frames, class after class and mixed, and gives finite answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def eth80(real_data):
     return backbone.F, *sides
 
 
-@pytest.mark.parametrize("order", streams.names())
+@pytest.mark.parametrize("order", ["class-instance", "instance"])
 @pytest.mark.parametrize("name", learners.names())
 def test_finishes(eth80, name: str, order: str) -> None:
     F, (frames, train), (_, test) = eth80
