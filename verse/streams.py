@@ -45,6 +45,12 @@ def order(
     return _find_ordering(name)(table, seed)
 
 
+def check_ordering(name: str, seed: int) -> None:
+    """Refuse an ordering that does not exist and a seed that none has, before any data is read."""
+    _find_ordering(name)
+    _check_seed(seed)
+
+
 def shorten(stream: Ints, length: int) -> Ints:
     """``length`` evenly spaced frames of a stream; 0, or more than there are: all.
 
@@ -116,14 +122,18 @@ def _find_ordering(name: str) -> Callable[[_Table, int], Ints]:
     return _ORDERINGS[name]
 
 
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise BadSetting(f"a seed is a whole number from 0, not {seed}")
+
+
 def _shuffle(n: int, seed: int, *purpose: int) -> Ints:
     """A permutation of 0…n-1 from the random stream (seed, purpose).
 
     Sorting raw 64-bit draws keeps the permutations for ever: NumPy promises the bits of PCG64 and
     SeedSequence, but not those of ``Generator.permutation``.
     """
-    if seed < 0:
-        raise BadSetting(f"a seed is a whole number from 0, not {seed}")
+    _check_seed(seed)
     bits = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=purpose))
     return np.argsort(bits.random_raw(n), kind="stable").astype(np.int64)
 

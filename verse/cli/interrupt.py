@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from verse.cli.garbage import pause_garbage_collection
+from verse.garbage import pause_garbage_collection
 
 LOOK_AGAIN = 0.02  # seconds
 IMPORTS = "<frozen importlib._bootstrap>"
@@ -81,7 +81,7 @@ def exit_on_interrupt() -> Iterator[None]:
     global _nothing_begun
     before, _nothing_begun = _nothing_begun, True
     try:
-        with pause_garbage_collection():
+        with pause_garbage_collection(freeze=True):
             yield
     finally:
         _nothing_begun = before

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from verse.cli.directory import begin_options, device_option, open_directory, refuse_locked
-from verse.cli.garbage import pause_garbage_collection
 from verse.cli.interrupt import exit_on_interrupt
 from verse.cli.output import console, plural
+from verse.garbage import pause_garbage_collection
 
 STOP = "Press Ctrl-C to stop; everything taught is saved."
 
@@ -143,7 +143,7 @@ def command(
     console().print(f"Opening {directory} (a few seconds) …", markup=False, soft_wrap=True)
     given = {name: value for name, value in options.items() if value is not None}
     given |= {"keep_images": True} if keep_images else {}
-    with pause_garbage_collection():
+    with pause_garbage_collection(freeze=True):
         with exit_on_interrupt():
             from verse.serve.app import create_app
             from verse.serve.server import Server

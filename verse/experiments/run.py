@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -119,7 +119,7 @@ class Run:
     prequential: bool = False
 
     def __post_init__(self) -> None:
-        streams.order(self.order, [], [], [], self.seed)  # refuses unknown orders and bad seeds
+        streams.check_ordering(self.order, self.seed)
         budget(self.capacity, stream_length=1)
         _set(self, "memory", self.memory or _RULES[self.order])
         memory.get(self.memory)
@@ -148,7 +148,7 @@ class Run:
 
     def document(self) -> dict[str, Any]:
         """As plain JSON."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return {name: _plain(getattr(self, name)) for name in _field_kinds()}
 
     @classmethod
     def load(cls, document: Mapping[str, Any]) -> Run:
@@ -158,7 +158,7 @@ class Run:
         Traceback (most recent call last):
         verse.types.BadSetting: a run has no 'ordr', did you mean 'order'?
         """
-        known = [f.name for f in fields(cls)]
+        known = _field_kinds()
         for key in document:
             if key not in known:
                 raise BadSetting(f"a run has no {key!r}, {suggest(key, known)}")
@@ -217,16 +217,21 @@ def check_types(document: Mapping[str, Any]) -> None:
     Traceback (most recent call last):
     verse.types.BadSetting: seed is a whole number, not 'three'
     """
-    for each in fields(Run):
-        if each.name not in document:
+    for name, (kinds, words) in _field_kinds().items():
+        if name not in document:
             continue
-        value, (kinds, words) = document[each.name], _KINDS[str(each.type)]
+        value = document[name]
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise BadSetting(f"{each.name} is {words}, not {value!r:.80}")
+            raise BadSetting(f"{name} is {words}, not {value!r:.80}")
         if isinstance(value, int) and abs(value) >= 2**63:
-            raise BadSetting(f"{each.name} is too large: {value!r:.80}")
+            raise BadSetting(f"{name} is too large: {value!r:.80}")
         if isinstance(value, Mapping):
-            _check_table(each.name, value)
+            _check_table(name, value)
+
+
+@cache
+def _field_kinds() -> dict[str, tuple[tuple[type, ...], str]]:
+    return {each.name: _KINDS[str(each.type)] for each in fields(Run)}
 
 
 def _check_table(name: str, table: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from verse.experiments.jsonl import Damaged, Json, digest
 from verse.experiments.line import Entry, check_line, decode
 from verse.experiments.result import Bound, Result
 from verse.experiments.run import Run
+from verse.garbage import pause_garbage_collection
 from verse.types import BadState
 
 SHARED = "shared.jsonl"
@@ -92,13 +93,17 @@ class Store:
         """All results, or these, ordered by identity so that reports do not depend on the disk."""
         if not self.folder.is_dir():
             raise BadState(f"there is no folder {self.folder}: give one with finished runs")
+        with pause_garbage_collection():
+            return self._results(only, skip_damaged)
+
+    def _results(self, only: Collection[str] | None, skip_damaged: bool) -> list[Result]:
         contents = self._read()
         if contents.damaged and not skip_damaged:
             raise Damaged(
                 f"{contents.damaged[0]}; verse results repair {self.folder} puts such lines aside"
             )
         for problem in contents.incomplete:
-            warnings.warn(problem, NotCounted, stacklevel=2)
+            warnings.warn(problem, NotCounted, stacklevel=3)
         found, known = [], dict[tuple[str, str], tuple[Bound, ...]]()
         for identity in sorted(contents.lines if only is None else set(only) & set(contents.lines)):
             try:

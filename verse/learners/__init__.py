@@ -57,6 +57,7 @@ from verse.network.plastic import Plastic
 from verse.settings import Value, refuse_unknown
 from verse.settings import json_schema as _schema_of
 from verse.settings import parse_settings as _bind
+from verse.settings import properties as _properties
 from verse.suggestions import suggest
 from verse.types import BadSetting
 
@@ -234,7 +235,7 @@ def bind(name: str, given: Mapping[str, Any]) -> dict[str, Value]:
     """
     if name in REMOVED:
         return dict(given)
-    return _bind(name, given, schema(name)["properties"])
+    return _bind(name, given, _properties(_call(get(name))))
 
 
 def defaults(name: str) -> dict[str, Value]:
