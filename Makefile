@@ -62,12 +62,14 @@ test: $(ALL)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(SPREAD) $(PYTEST_ARGS)
 
 # What is computed must not depend on the processor beyond the last bits: the tests of numbers once
-# more, without the vector instructions that this machine may have (NUMBERS=avx2: with AVX2 alone).
+# more, without the vector instructions that this machine may have (NUMBERS=avx2: with AVX2 alone;
+# THREADS=2: with two threads).
 # Of the checks that every learner passes, those of what is learned: the others compare no numbers.
 NUMBERS ?= default
+THREADS ?= 1
 LEARNED := not check_ or check_learns or check_exact_resume or check_forget_keeps or check_memory
 test-numbers: $(ALL)
-	OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=$(NUMBERS) ONEDNN_MAX_CPU_ISA=AVX2 \
+	OMP_NUM_THREADS=$(THREADS) ATEN_CPU_CAPABILITY=$(NUMBERS) ONEDNN_MAX_CPU_ISA=AVX2 \
 	$(BIN)/python -m pytest -n $(WORKERS) $(SPREAD) -m "not slow" -k "$(LEARNED)" $(PYTEST_ARGS) \
 	tests/kernels tests/network tests/memory tests/learners tests/test_evaluate.py \
 	tests/test_metrics.py tests/test_classifier.py

@@ -1,4 +1,4 @@
-"""What tests share: where the real data is, and one thread whatever the machine."""
+"""What tests share: where the real data is, and one thread unless OMP_NUM_THREADS says more."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _place(variable: str, beside: str) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_thread() -> None:
+def _threads() -> None:
     import torch
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
 @pytest.fixture(scope="session")

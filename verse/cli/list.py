@@ -81,7 +81,8 @@ def datasets() -> dict[str, str]:
 
 def first_line(documented: object) -> str:
     """The first line of a docstring."""
-    return (inspect.getdoc(documented) or "").partition("\n")[0]
+    # docstrings mark code with two backticks; a terminal shows them as they are
+    return (inspect.getdoc(documented) or "").partition("\n")[0].replace("``", "")
 
 
 KINDS: dict[str, Callable[[], dict[str, str]]] = {
