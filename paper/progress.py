@@ -19,7 +19,7 @@ RECIPES = {
     "scale-asl": "the main table: asl, sixteen learners, two orderings",
     "scale-gtsrb_full": "the main table: gtsrb_full, the same",
     "scale-eth80": "the main table: eth80, all learners, four orderings",
-    "scale-gtsrb": "the main table: gtsrb, the same",
+    "scale-gtsrb": "the main table: gtsrb, all learners, two orderings",
     "scale-icub_camera": "the main table: icub_camera, the same",
     "scale-*-4percent": "the memory of the first comparison",
     "scale-reference": "what Ω divides by, once for all learners",

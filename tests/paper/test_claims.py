@@ -221,7 +221,7 @@ def test_first_in_all_cells_needs_all_cells() -> None:
     cells = ahead("folder:eth80")
     found = judged(cells)
     assert found["first"].verdict == "undecided"
-    assert "12 cells of 16" in found["first"].why
+    assert "10 cells of 14" in found["first"].why
     assert "+0.0008 to +0.0860" in found["first"].remark  # of the paper's own table
     assert {e.what for e in found["first"].evidence} == {"VERSE − tinyer"}
     assert found["maml"].verdict == "confirmed"
