@@ -20,6 +20,7 @@ from pathlib import Path
 SETS = ("asl", "gtsrb_full", "eth80", "gtsrb", "icub_camera")
 TUNING = "results/tuning-scale"
 RESULTS = "results"
+ABLATIONS = "results/ablations"
 DECISIVE = (
     "verse,verse-no-virtual,tinyer,derpp,er-ace,cls-er,exstream,remind,slda,slda-grid,ridge,ranpac,"
     "ncm,fine-tune,verse-joint"
@@ -29,12 +30,12 @@ STEPS = (
     *(f"{step}:{name}" for name in ("asl", "gtsrb_full") for step in ("tune", "decisive")),
     *(f"tune:{name}" for name in SETS[2:]),
     *(f"decisive:{name}" for name in SETS[2:]),
-    "recipe:virtual-eth80",
-    "recipe:virtual-asl",
+    "ablation:virtual-eth80",
+    "ablation:virtual-asl",
     "recipe:length-asl",
     "recipe:length-gtsrb_full",
     "recipe:length-eth80",
-    "recipe:causes-default",
+    "ablation:causes-default",
     "recipe:joined",
     *(f"tune-short:{name}" for name in SETS[2:]),  # the other methods, before they are compared
     *(f"main:{name}" for name in SETS),
@@ -70,6 +71,8 @@ class Driver:
             self.compare(f"scale-{about}", RESULTS)
         elif kind == "recipe":
             self.compare(about, RESULTS)
+        elif kind == "ablation":
+            self.compare(about, ABLATIONS)
         elif kind == "tuning":
             self.compare(about, TUNING)
         else:

@@ -17,7 +17,7 @@ from pathlib import Path
 from paper import headline, measured, progress, report
 from paper.blocks import filled, table
 from paper.reading import results_in
-from paper.source import PaperResults, read
+from paper.source import PaperResults, changed, read
 from verse import learners, streams
 from verse.experiments.result import Result
 
@@ -204,7 +204,7 @@ def _headline() -> str:
 
 def _progress() -> str:
     main, _ = _read()
-    every = [run for found in main.cells.values() for run in found]
+    every = [run for found in main.cells.values() for run in found] + changed(RESULTS)
     tried = [r for r in every if r.run.validation]
     return progress.block(report.tested(every), tried, DOCS.parent / "recipes")
 

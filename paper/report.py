@@ -26,7 +26,7 @@ from paper import (
     verdicts,
     virtual,
 )
-from paper.source import ROOT, PaperResults, digest
+from paper.source import ROOT, PaperResults, changed, digest
 from verse import learners
 from verse.cli.output import plural
 from verse.experiments.result import Result
@@ -54,7 +54,7 @@ def write_all(main: PaperResults, first: PaperResults, out: Path = OUT) -> None:
 
 def main_pages(main: PaperResults, folder: Path, recipes: Path = ROOT / "recipes") -> Pages:
     """Those that only the main comparison has; they say what of them is not finished."""
-    every = [run for found in main.cells.values() for run in found]
+    every = [run for found in main.cells.values() for run in found] + changed()
     with style.use_style():
         return {
             "length": length.sections(tested(every), recipes, folder),

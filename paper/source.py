@@ -17,6 +17,7 @@ from verse.reports import report
 from verse.reports.cells import Bench, SortedResults, bench_of, format_settings, most_common
 
 ROOT = Path(__file__).parent.parent
+ABLATIONS = "ablations"  # below results
 ASIDE = ("tabletop", "joined")  # rendered, and made of other sets
 
 
@@ -81,7 +82,13 @@ def read(folder: Path = ROOT / "results") -> tuple[PaperResults, PaperResults]:
     return found[0], found[1]
 
 
+def changed(folder: Path = ROOT / "results") -> list[Result]:
+    """The runs in which one thing was changed on purpose. They have a folder of their own: in the
+    main tables a learner's settings are those that most of its runs have."""
+    return list(results_in(folder / ABLATIONS))
+
+
 def digest(folder: Path = ROOT / "results") -> str:
     """Of all that pages are made from: another one means that they are old."""
-    places = (folder, *(folder / each.tuning for each in (MAIN, FIRST)))
+    places = (folder, folder / ABLATIONS, *(folder / each.tuning for each in (MAIN, FIRST)))
     return " ".join(Store(place).digest() for place in places)
