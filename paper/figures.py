@@ -107,17 +107,22 @@ def losses(found: PaperResults, folder: Path) -> list[ReportFigure]:
 
 
 SHOWN = 10  # methods in the overview, beside VERSE and the default
+COLUMNS = 4  # of the overview
 
 
 def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path) -> ReportFigure:
-    """μ_all with its interval: a row for each data set, a column for each ordering."""
-    orders = [o for o in streams.names() if any(r["order"] == o for r in listed)]
+    """μ_all with its interval: the orderings of a data set side by side, those that all have."""
     benches = found.compared
+    shown = [{r["order"] for r in listed if r["bench"] == bench.slug} for bench in benches]
+    orders = [o for o in streams.names() if all(o in mine for mine in shown)]
+    orders = orders or [o for o in streams.names() if any(o in mine for mine in shown)]
+    columns = COLUMNS // len(orders) * len(orders)
+    rows = -(-len(benches) * len(orders) // columns)
     height = 0.7 + 0.16 * (SHOWN + 2)
-    figure, axes = style.panels(
-        len(benches) * len(orders), height, width=2.9, rows=len(benches), share=False
-    )
-    for row, bench in enumerate(benches):
+    figure, axes = style.panels(rows * columns, height, width=2.9, rows=rows, share=False)
+    for axis in axes[len(benches) * len(orders) :]:
+        axis.set_axis_off()
+    for number, bench in enumerate(benches):
         mine = [r for r in listed if r["bench"] == bench.slug and r["rank"] is not None]
         mean = {
             name: np.mean([r["rank"] for r in mine if r["learner"] == name])
@@ -127,11 +132,10 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
         others = ("verse", DEFAULT_LEARNER)
         names += [name for name in others if name in mean and name not in names]
         for column, order in enumerate(orders):
-            axis = axes[row * len(orders) + column]
+            axis = axes[number * len(orders) + column]
             by = {r["learner"]: r for r in mine if r["order"] == order}
-            if not by:  # the two long sets have two orderings
+            if not by:
                 axis.set_axis_off()
-                continue
             for place, name in enumerate(reversed(names)):
                 if name in by:
                     r = by[name]
@@ -140,10 +144,9 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
             ceiling = next((r["ceiling"] for r in by.values() if r["ceiling"]), None)
             if ceiling is not None and ceiling < 1:
                 axis.axvline(ceiling, color=style.BOUND, linestyle=":", linewidth=1)
-            begins = not any(r["order"] in orders[:column] for r in mine)
             axis.set_yticks(
                 range(len(names)),
-                list(reversed(names)) if begins else [""] * len(names),
+                [""] * len(names) if column else list(reversed(names)),
                 fontsize=7,
             )
             axis.set_ylim(-0.6, len(names) - 0.4)
@@ -152,7 +155,7 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
     note = (
         "Mean accuracy over the stream with its 95 % interval over seeds and test videos. Of each "
         f"data set the {SHOWN} streaming methods with the best mean place, VERSE in red, its "
-        "variants in orange. Dotted: the share of test frames whose class was shown, which nobody "
-        "can exceed."
+        "variants in orange; other orderings are on the data sets' own pages. Dotted: the share of "
+        "test frames whose class was shown, which nobody can exceed."
     )
     return ReportFigure(style.save(figure, folder, "overview"), "μ_all of the best methods", note)

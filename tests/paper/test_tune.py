@@ -143,5 +143,5 @@ def test_the_driver_names_recipes_that_exist() -> None:
 
     for step in grid.STEPS:
         kind, _, about = step.partition(":")
-        file = about if kind in ("recipe", "tuning") else f"scale-{about}"
+        file = about if kind in ("recipe", "ablation", "tuning") else f"scale-{about}"
         assert read_recipe(ROOT / "recipes" / f"{file}.toml").runs, step
