@@ -81,8 +81,7 @@ def datasets() -> dict[str, str]:
 
 def first_line(documented: object) -> str:
     """The first line of a docstring."""
-    # docstrings mark code with two backticks; a terminal shows them as they are
-    return (inspect.getdoc(documented) or "").partition("\n")[0].replace("``", "")
+    return (inspect.getdoc(documented) or "").partition("\n")[0]
 
 
 KINDS: dict[str, Callable[[], dict[str, str]]] = {
@@ -118,7 +117,8 @@ def rows_of(kind: str) -> list[dict[str, object]]:
     """One document for each, as ``--json`` gives them."""
     default = list_defaults().get(kind)
     rows: list[dict[str, object]] = [
-        {"name": name, "description": line, "default": name == default}
+        # docstrings mark code with two backticks; a terminal shows them as they are
+        {"name": name, "description": line.replace("``", ""), "default": name == default}
         for name, line in KINDS[kind]().items()
     ]
     if kind == "learners":
