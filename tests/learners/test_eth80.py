@@ -1,4 +1,4 @@
-"""Every learner goes through 300 real frames, class after class and mixed, and gives finite answers."""
+"""Every learner goes through 300 real frames, class by class and mixed; its answers are finite."""
 
 from __future__ import annotations
 
