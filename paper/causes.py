@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
+from paper.reading import runs_of
 from verse.configuration import DEFAULT_LEARNER
-from verse.experiments.recipe import read_recipe
 from verse.experiments.result import Result
 from verse.reports import statistics
 from verse.reports.cells import Results, format_settings
@@ -86,11 +86,11 @@ def measure_losses(name: str, results: Sequence[Result], recipes: Path) -> Losse
     """The steps on a data set, means over seeds; None where one of the four is missing."""
     bounded = {
         run.id
-        for run in read_recipe(recipes / "scale-reference.toml").runs
+        for run in runs_of(recipes / "scale-reference.toml")
         if run.dataset == f"folder:{name}"
     }
     last = [r.offline[-1] for r in results if r.id in bounded and r.offline]
-    whole = read_recipe(recipes / f"scale-{name}.toml").runs
+    whole = runs_of(recipes / f"scale-{name}.toml")
     ends = []
     for order in ("iid", "class-instance"):
         mine = {run.id for run in whole if run.learner == "verse" and run.order == order}
@@ -119,7 +119,7 @@ def losses_table(found: dict[str, Losses]) -> Table:
 
 def default_table(results: Sequence[Result], recipes: Path) -> Table | None:
     """μ_all of the default without its parts, and of its rivals on the same features."""
-    runs = read_recipe(recipes / "causes-default.toml").runs
+    runs = runs_of(recipes / "causes-default.toml")
     by_id = {r.id: r for r in results}
     groups: dict[tuple[str, str], dict[str, Results]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
