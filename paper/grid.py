@@ -40,8 +40,8 @@ STEPS = (
     *(f"tune-short:{name}" for name in SETS[2:]),  # the other methods, before they are compared
     *(f"main:{name}" for name in SETS),
     *(f"recipe:scale-{name}-4percent" for name in SETS[2:]),
-    "recipe:parts-eth80",
-    "recipe:parts-asl",
+    "ablation:parts-eth80",
+    "ablation:parts-asl",
     "recipe:scale-reference",
     "tuning:tuning-resnet18",
     "recipe:resnet18-paper",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from paper import (
@@ -32,7 +33,7 @@ from verse.cli.output import plural
 from verse.experiments.result import Result
 from verse.reports import figures as own_figures
 from verse.reports import offline, scores, style
-from verse.reports.cells import Bench, orders_of
+from verse.reports.cells import Bench, SortedResults, orders_of
 from verse.reports.figures import ReportFigure
 from verse.reports.page import Section
 from verse.reports.report import facts, make_tuning_section
@@ -49,7 +50,7 @@ def write_all(main: PaperResults, first: PaperResults, out: Path = OUT) -> None:
     shutil.rmtree(out, ignore_errors=True)
     source = digest()
     write(first, out / first.comparison.folder, source)
-    write(main, out, source, main_pages(main, out / "figures"))
+    write(main, out, source, main_pages(main, out / "figures"), changed())
 
 
 def main_pages(main: PaperResults, folder: Path, recipes: Path = ROOT / "recipes") -> Pages:
@@ -70,9 +71,13 @@ def tested(results: list[Result]) -> list[Result]:
 
 
 def write(
-    found: PaperResults, out: Path = OUT, source: str = "", more: Pages | None = None
+    found: PaperResults,
+    out: Path = OUT,
+    source: str = "",
+    more: Pages | None = None,
+    changed: Iterable[Result] = (),
 ) -> None:
-    """All pages of one comparison, from what was found."""
+    """All pages of one comparison, from what was found, and from runs with one thing changed."""
     folder = out / "figures"
     listed = [r for r in scores.records(found) if r["bench"] in {b.slug for b in found.whole}]
     groups = [
@@ -80,7 +85,8 @@ def write(
         (verdicts.of_paper(found), verdicts.OF_PAPER),
         (verdicts.of_paper(found, conforming=True), verdicts.CISLL),
     ]
-    turned = ablations.find(found)
+    every = [run for runs in found.cells.values() for run in runs]
+    turned = ablations.find(SortedResults({r.id: r for r in (*every, *changed)}.values()))
     claimed = claims.evaluate(found, groups[1][0], groups[2][0], turned)
     counted = [r for r in listed if r["bench"] in {b.slug for b in found.compared}]
     pages: Pages = {}

@@ -75,9 +75,14 @@ def gains(tried: Tried) -> dict[Rates, Estimate]:
     return dict(zip(found, statistics.adjust(list(found.values())), strict=True))
 
 
-def sentence(place: Place, found: Mapping[Rates, Estimate]) -> str:
+def frames(tried: Tried) -> int:
+    """The length of the streams."""
+    return next(iter(tried.values()))[0].frames
+
+
+def sentence(place: Place, found: Mapping[Rates, Estimate], frames: int) -> str:
     """In how many combinations it helps, hurts, or neither, and where most."""
-    where = f"{place.data}, {place.order}"
+    where = f"{place.data}, {place.order}, {frames:,} frames"
     if not found:
         return f"{where}: fewer than {ENOUGH} common seeds so far."
     helps = sum(e.low > 0 for e in found.values())
@@ -98,7 +103,9 @@ def sections(results: Iterable[Result], recipes: Path, folder: Path) -> list[Sec
     found = collect(results, named)
     first = Section(TITLE, QUESTION if found else f"{QUESTION}\n\n{NONE}")
     if found:
-        lines = [f"- {sentence(place, gains(tried))}" for place, tried in found.items()]
+        lines = [
+            f"- {sentence(place, gains(tried), frames(tried))}" for place, tried in found.items()
+        ]
         first.text += "\n\n" + "\n".join(lines)
         first.add(draw(found, folder), *tables(found))
     parts = Section("One thing changed", "VERSE as tuned, and the same with one thing changed.")
@@ -230,6 +237,7 @@ def parts_table(data: str, results: Iterable[Result], runs: Sequence[Run]) -> Ta
             | ({} if lead is None else {"lead": lead.mean, "p": lead.p})
         )
     note = (
+        f"{there[base][0].frames:,} frames. "
         "μ_all in class-instance order with its 95 % interval; then the paired difference to the "
         "first row on common seeds, of another method to VERSE with the same memory, with Holm's "
         f"correction over the table. Bold: beyond chance. Dash: fewer than {ENOUGH} common seeds."

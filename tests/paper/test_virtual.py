@@ -56,14 +56,14 @@ def test_gains_are_against_no_virtual_step_at_the_same_rate(named: list[Run]) ->
     gains = virtual.gains(found[place])
     assert len(gains) == 9 and all(e.n == 10 for e in gains.values())
     assert gains[virtual.Rates(0.05, 0.1)].mean == pytest.approx(0.1)
-    text = virtual.sentence(place, gains)
+    text = virtual.sentence(place, gains, 100)
     assert "of 9 combinations of α and β it helps in 3, hurts in 3; most at α = 0.05" in text
 
 
 def test_the_page_shows_what_there_is(named: list[Run], tmp_path: Path) -> None:
     some = [done(run, helped(run)) for run in named if run.settings["beta"] == 0.1]
     first, parts = virtual.sections(some, RECIPES, tmp_path)
-    assert "- eth80, iid: of 3 combinations" in first.text
+    assert f"- eth80, iid, {some[0].frames:,} frames: of 3 combinations" in first.text
     assert (tmp_path / "virtual.png").stat().st_size > 1000
     (table,) = (part for part in first.parts if isinstance(part, virtual.Table))
     assert table.head == ["ordering", "α = 0", "α = 0.005", "α = 0.05", "α = 0.5"]
@@ -79,7 +79,7 @@ def test_few_seeds_decide_nothing(named: list[Run]) -> None:
     found = virtual.collect([done(r, helped(r)) for r in named if r.seed < 2], named)
     ((place, tried),) = found.items()
     assert virtual.gains(tried) == {}
-    assert "fewer than 3 common seeds" in virtual.sentence(place, {})
+    assert "fewer than 3 common seeds" in virtual.sentence(place, {}, 100)
 
 
 def test_one_thing_changed(tmp_path: Path) -> None:
