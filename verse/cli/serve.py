@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from verse.cli.directory import begin_options, device_option, open_directory, refuse_locked
+from verse.cli.glance import Glance, glance_at
 from verse.cli.interrupt import exit_on_interrupt
-from verse.cli.output import console, plural
+from verse.cli.output import console
 from verse.garbage import pause_garbage_collection
 
 STOP = "Press Ctrl-C to stop; everything taught is saved."
@@ -140,7 +141,14 @@ def command(
     refuse_locked(directory)
     # before anything else: a port in use leaves no folder behind
     sockets = open_sockets(host, port)
-    console().print(f"Opening {directory} (a few seconds) …", markup=False, soft_wrap=True)
+
+    def say(*lines: str) -> None:
+        for line in lines:
+            console().print(line, markup=False, soft_wrap=True)
+
+    # What people want to know comes before torch, which takes seconds to load.
+    held = glance_at(directory)
+    say(f"{directory}: {held or 'a new classifier'}", STOP, "Loading (a few seconds) …")
     given = {name: value for name, value in options.items() if value is not None}
     given |= {"keep_images": True} if keep_images else {}
     with pause_garbage_collection(freeze=True):
@@ -163,11 +171,11 @@ def command(
             raise
     scheme, shown = "https" if tls_cert else "http", f"[{host}]" if ":" in host else host
     url = f"{scheme}://{shown}:{sockets[0].getsockname()[1]}"
-    about = f"{directory}: {describe_service(classifier)}"
+    opened = Glance(classifier.taught, classifier.learner.name)
 
-    def say() -> None:
-        for line in (about, STOP, f"Serving on {url}"):
-            console().print(line, markup=False, soft_wrap=True)
+    def start() -> None:
+        # new, or damaged and repaired
+        say(*([] if opened == held else [f"{directory}: {opened}"]), f"Serving on {url}")
         if browser:
             webbrowser.open(url)
 
@@ -177,23 +185,5 @@ def command(
         limits=limits,
         tls_cert=tls_cert,
         tls_key=tls_key,
-        on_start=say,
+        on_start=start,
     ).run()
-
-
-def describe_service(classifier: Any) -> str:
-    """What is served, in a line.
-
-    >>> class Taught:
-    ...     classes, samples = ["cup", "mug"], 46
-    ...     learner = type("VERSE", (), {"name": "verse"})
-    >>> describe_service(Taught)
-    '2 classes (cup, mug), 46 samples learned, learner verse'
-    """
-    from verse.serve.labels import escape_label  # a label of an old folder may be no text
-
-    classes = [str(escape_label(label)) for label in classifier.classes]
-    some = ", ".join(classes[:6]) + (", …" if len(classes) > 6 else "")
-    counted = plural(len(classes), "class", "classes") + (f" ({some})" if some else "")
-    learned = plural(classifier.samples, "sample")
-    return f"{counted}, {learned} learned, learner {classifier.learner.name}"
