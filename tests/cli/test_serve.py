@@ -57,6 +57,14 @@ def test_a_second_server_says_what_to_do(tmp_path) -> None:
     assert "verse predict and verse classes work meanwhile" in " ".join(result.stderr.split())
 
 
+def test_locked_in_the_moment_of_opening_it_says_the_same(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("verse.cli.serve.refuse_locked", lambda directory: None)
+    with verse.open(tmp_path, backbone=verse.backbones.identity((3,))):
+        result = serve(str(tmp_path), "--port", "0")
+    assert result.exit_code == 2 and "open for writing in another process" in result.stderr
+    assert "readonly" not in result.stderr
+
+
 def test_a_busy_port_is_one_sentence_and_nothing_is_left_behind(tmp_path) -> None:
     (taken,) = open_sockets("127.0.0.1", 0)
     with taken:

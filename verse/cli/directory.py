@@ -95,10 +95,15 @@ def refuse_locked(directory: Path) -> None:
     try:
         filelock.FileLock(directory / "lock").acquire(timeout=0).lock.release()
     except filelock.Timeout:
-        raise BadSetting(
-            f"{directory} is open for writing in another process (verse serve, verse teach or "
-            "Python): stop that process first; verse predict and verse classes work meanwhile"
-        ) from None
+        raise locked_error(directory) from None
+
+
+def locked_error(directory: Path) -> BadSetting:
+    """What to do when another process has the directory open for writing."""
+    return BadSetting(
+        f"{directory} is open for writing in another process (verse serve, verse teach or "
+        "Python): stop that process first; verse predict and verse classes work meanwhile"
+    )
 
 
 def open_directory(
@@ -119,7 +124,7 @@ def open_directory(
         import torch
 
         import verse
-        from verse import backbones, durable  # noqa: F401 (opening needs them)
+        from verse import backbones, durable  # noqa: F401 (opening needs both)
 
     n = threads or max(1, (os.cpu_count() or 2) // 2)
     torch.set_num_threads(n)
@@ -128,6 +133,8 @@ def open_directory(
         given = {**(options or {}), "threads": n, "device": device}
         with plain_warnings():
             return verse.open(directory, readonly=readonly, **given)
+    except durable.Locked:
+        raise locked_error(directory) from None
     except BaseException:
         if new:
             _remove_empty(directory)
