@@ -7,9 +7,9 @@ BIN := $(VENV)/bin
 LIGHT := $(VENV)/.light
 DOCS := $(VENV)/.docs
 ALL := $(VENV)/.all
-# Workers with one thread each are faster than one with several, and results stay the same. One more
+# Workers with one thread each are faster than one with several, and results stay the same. Two more
 # than two cores have to do: many tests wait for a browser, a camera or a process.
-WORKERS ?= 3
+WORKERS ?= 4
 PYTEST_ARGS ?=
 # File by file in the order of their names: the small files of verse/ come last, so that no worker
 # is left alone with a long one (ordered by the number of tests, files of few long ones would be).
@@ -25,7 +25,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:
 	@echo "make setup   create $(VENV) with everything the commands need"
 	@echo "make demo    show a small world to four learners, a minute (demo/index.html)"
-	@echo "make test    run all tests        (WORKERS=3 PYTEST_ARGS='tests/test_x.py -k name')"
+	@echo "make test    run all tests        (WORKERS=4 PYTEST_ARGS='tests/test_x.py -k name')"
 	@echo "make test-numbers  the tests of numbers without this processor's vector instructions"
 	@echo "make lint    style, types and import layers"
 	@echo "make bench   measure speed"

@@ -52,7 +52,10 @@ def test_the_file_has_ordinary_permissions(tmp_path) -> None:
 
 
 def taught(learner: str) -> StreamClassifier:
-    classifier = StreamClassifier(backbone=backbones.identity(6), learner=learner, seed=1)
+    settings = {"M": 64} if "M" in learners.settings(learner) else {}  # random features: fewer
+    classifier = StreamClassifier(
+        backbone=backbones.identity(6), learner=learner, settings=settings, seed=1
+    )
     for t, z in enumerate(FEATURES[:48]):
         classifier.learn_feature(z, ["mug", 7, "cup"][t % 3])
     classifier.consolidate()

@@ -1,4 +1,4 @@
-"""Every learner goes through 300 real frames, class by class and mixed; its answers are finite."""
+"""Every learner goes through 240 real frames, class by class and mixed; its answers are finite."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from verse import backbones, datasets, learners, memory, streams
 from verse.evaluate import Samples, Tested, stream
 from verse.streams import Schedule
 
-FRAMES = 300
+FRAMES = 240
 QUICK = {"epochs": 2, "passes": 2}  # consolidations are learned elsewhere; here they only run
 
 
 @pytest.fixture(scope="module")
 def eth80(real_data):
-    """(F on pooled features, 300 training frames, some test frames)."""
+    """(F on pooled features, training frames, some test frames)."""
     data = datasets.load(f"folder:{real_data('eth80')}", holdout="last:3", every=7)
     backbone = backbones.build("efficientnet-lite0", at="fc")
     keep = np.sort(np.random.default_rng(0).permutation(len(data.train))[:FRAMES])
