@@ -125,6 +125,9 @@ def sentence(data: str, order: str, judged: Mapping[int, Lead]) -> str:
         f"at {last:,} frames {lead.learner} is {lead.word} ({format_signed(lead.estimate.mean)} "
         f"against {lead.rival})"
     )
+    if (first := min(judged)) < last:
+        rest += f", at {first:,} frames the difference is "
+        rest += format_signed(judged[first].estimate.mean)
     if not ahead:
         return f"{where}: not ahead at any length up to here; {rest}."
     lasting = [n for n in ahead if all(m in ahead for m in judged if m > n)]
