@@ -14,9 +14,24 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def filled(page: str, name: str, text: str) -> str:
     """The page with this text between its markers."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, after = _parts(page, name)
+    return f"{before}{text}{after}"
+
+
+def content(page: str, name: str) -> str:
+    """The text between its markers.
+
+    >>> content(filled("<!-- a: begin -->\\n<!-- a: end -->", "a", "text\\n"), "a")
+    'text\\n'
+    """
+    return _parts(page, name)[1]
+
+
+def _parts(page: str, name: str) -> tuple[str, str, str]:
+    """What is before the text, the text, and what is behind it, with the markers."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
     before, found, rest = page.partition(begin)
-    _, closed, after = rest.partition(end)
+    text, closed, after = rest.partition(end)
     if not found or not closed:
         raise ValueError(f"the page {page.partition(chr(10))[0]!r} has no place for {begin} {end}")
-    return f"{before}{begin}\n{text}{end}{after}"
+    return f"{before}{begin}", text, f"{end}{after}"

@@ -7,6 +7,8 @@ pages; tests compare the pages with the results.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import statistics
 from collections import defaultdict
@@ -23,6 +25,8 @@ from verse.experiments.result import Result
 
 DOCS = Path(__file__).parent.parent / "docs"
 RESULTS = DOCS.parent / "results"
+# Checksums of all blocks: a test compares them with the pages, since making the blocks takes long.
+WRITTEN = DOCS / "results" / "blocks.json"
 
 
 def data_name(result: Result) -> str:
@@ -232,12 +236,21 @@ def main() -> None:
     """Write docs/results, then every table into its page."""
     report.write_all(*_read())
     print(f"wrote {report.OUT.relative_to(DOCS.parent)}")
+    written = {}
     for page, marker, text in blocks():
+        name = f"{page.relative_to(DOCS.parent).as_posix()} {marker}"
+        written[name] = checksum(text)
         before = page.read_text(encoding="utf-8")
         after = filled(before, marker, text)
         if after != before:
             page.write_text(after, encoding="utf-8")
-            print(f"wrote {marker} of {page.relative_to(DOCS.parent)}")
+            print(f"wrote {name}")
+    WRITTEN.write_text(json.dumps(written, indent=0) + "\n", encoding="utf-8")
+
+
+def checksum(text: str) -> str:
+    """Of a block."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
@@ -12,7 +13,6 @@ from paper.comparisons import FIRST, MAIN, Comparison
 from paper.losses import Curve
 from paper.reading import results_in
 from verse.experiments.result import Result
-from verse.experiments.store import Store
 from verse.reports import report
 from verse.reports.cells import Bench, SortedResults, bench_of, format_settings, most_common
 
@@ -89,6 +89,10 @@ def changed(folder: Path = ROOT / "results") -> list[Result]:
 
 
 def digest(folder: Path = ROOT / "results") -> str:
-    """Of all that pages are made from: another one means that they are old."""
-    places = (folder, folder / ABLATIONS, *(folder / each.tuning for each in (MAIN, FIRST)))
-    return " ".join(Store(place).digest() for place in places)
+    """Of all files that pages are made from: another one means that the pages are old."""
+    files = {*folder.glob("**/*.jsonl"), *(folder.parent / "recipes").glob("**/*.toml")}
+    names = {file.relative_to(folder.parent).as_posix(): file for file in files}
+    whole = hashlib.sha256()
+    for name in sorted(name for name in names if "/." not in name):  # partial runs are hidden
+        whole.update(f"{name}\0{hashlib.sha256(names[name].read_bytes()).hexdigest()}\n".encode())
+    return whole.hexdigest()

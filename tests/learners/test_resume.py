@@ -13,7 +13,7 @@ from verse.checks.worlds import same
 from verse.learners.base import Learner
 
 # Deferred learning is short, and triggers and codecs fall into the stream.
-QUICK = {"epochs": 2, "passes": 2, "base": 8, "trigger": "every:5", "predict_draws": 5}
+QUICK = {"epochs": 2, "passes": 2, "base": 8, "trigger": "every:5", "predict_draws": 5, "M": 64}
 F = small_network()
 
 

@@ -14,7 +14,8 @@ from verse.serve.snapshot import PublishedState
 @pytest.mark.parametrize("name", learners.names())
 def test_a_published_state_answers_like_the_classifier(name: str, tmp_path) -> None:
     backbone = backbones.identity((6,))
-    quick = {k: v for k, v in {"epochs": 2, "lr": 0.1}.items() if k in learners.settings(name)}
+    quick = {"epochs": 2, "lr": 0.1, "M": 64}
+    quick = {k: v for k, v in quick.items() if k in learners.settings(name)}
     with verse.open(tmp_path, backbone=backbone, learner=name, settings=quick) as classifier:
         published = PublishedState(classifier)
         stream = small_stream(backbone.F, each=6)
