@@ -102,8 +102,8 @@ LEARNERS = """
   [the data measured here](../results/index.md) no method that replays samples is more accurate.
   But it cannot learn more than the fixed features show.
 - **A long stream, or images unlike those of pretraining**: the same two. Up to 36,250 frames no
-  trained network passed statistics of fixed features. On shuffled streams it comes closer with every
-  frame, on streams that show one class after the other it does not
+  trained network passed statistics of fixed features. On shuffled streams it comes closer the
+  longer they are, on streams that show one class after the other it does not
   ([when training the network pays off](../results/length.md)).
 - **To compare with the paper**: [verse](verse.md) as published, [tinyer-c48](tinyer-c48.md) and
   [tinyer-2step](tinyer-2step.md) as rivals of equal cost, and [fine-tune](fine-tune.md) and
