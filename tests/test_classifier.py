@@ -197,7 +197,7 @@ def test_save_load_continue_is_exact(tmp_path) -> None:
         whole.learn_one(z, label)
     code = f"""
 import numpy as np, torch
-torch.set_num_threads(1)
+torch.set_num_threads({torch.get_num_threads()})
 from verse import StreamClassifier, backbones
 rng = np.random.default_rng(0)
 stream = [(rng.normal(size=6), f"c{{t // 2}}") for t in range(40)]
