@@ -52,7 +52,15 @@ def test_nothing_there_or_nothing_readable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"\xff" * 200, (2).to_bytes(8, "little") + b"{}", b"\x02" + b"\0" * 7 + b"[]"]
+    "damage",
+    [
+        b"",
+        b"\xff" * 200,
+        (99_999).to_bytes(8, "little") + b"[" * 99_999,
+        (2).to_bytes(8, "little") + b"{}",
+        b"\x02" + b"\0" * 7 + b"[]",
+    ],
+    ids=["empty", "noise", "nested", "nothing in it", "a list"],
 )
 def test_a_damaged_checkpoint_is_left_to_the_opening(tmp_path: Path, damage: bytes) -> None:
     with verse.open(tmp_path, backbone=verse.backbones.identity((3,))) as classifier:

@@ -61,7 +61,9 @@ def glance_at(directory: Path) -> Glance | None:
                 taught = _taught(directory / Path(newest[1]).name)
             _replay(taught, database.execute(_ENTRIES, (position,)))
         return Glance(taught, str(json.loads(options)["learner"]))
-    except (OSError, sqlite3.Error, struct.error, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, sqlite3.Error, struct.error, ValueError, LookupError, TypeError):
+        return None
+    except (AttributeError, RecursionError):  # of JSON that is something else, or nested too deeply
         return None
 
 

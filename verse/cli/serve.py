@@ -148,7 +148,9 @@ def command(
 
     # What people want to know comes before torch, which takes seconds to load.
     held = glance_at(directory)
-    say(f"{directory}: {held or 'a new classifier'}", STOP, "Loading (a few seconds) …")
+    if held is not None or not (directory / "journal.sqlite").exists():
+        say(f"{directory}: {held or 'a new classifier'}")
+    say(STOP, "Loading (a few seconds) …")
     given = {name: value for name, value in options.items() if value is not None}
     given |= {"keep_images": True} if keep_images else {}
     with pause_garbage_collection(freeze=True):
