@@ -208,7 +208,7 @@ def _headline() -> str:
 
 def _progress() -> str:
     main, _ = _read()
-    every = [run for found in main.cells.values() for run in found] + changed(RESULTS)
+    every = main.runs + changed(RESULTS)
     tried = [r for r in every if r.run.validation]
     return progress.block(report.tested(every), tried, DOCS.parent / "recipes")
 

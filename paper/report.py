@@ -55,7 +55,7 @@ def write_all(main: PaperResults, first: PaperResults, out: Path = OUT) -> None:
 
 def main_pages(main: PaperResults, folder: Path, recipes: Path = ROOT / "recipes") -> Pages:
     """Those that only the main comparison has; they say what of them is not finished."""
-    every = [run for found in main.cells.values() for run in found] + changed()
+    every = main.runs + changed()
     with style.use_style():
         return {
             "length": length.sections(tested(every), recipes, folder),
@@ -75,7 +75,7 @@ def write(
     out: Path = OUT,
     source: str = "",
     more: Pages | None = None,
-    changed: Iterable[Result] = (),
+    ablated: Iterable[Result] = (),
 ) -> None:
     """All pages of one comparison, from what was found, and from runs with one thing changed."""
     folder = out / "figures"
@@ -85,8 +85,7 @@ def write(
         (verdicts.of_paper(found), verdicts.OF_PAPER),
         (verdicts.of_paper(found, conforming=True), verdicts.CISLL),
     ]
-    every = [run for runs in found.cells.values() for run in runs]
-    turned = ablations.find(SortedResults({r.id: r for r in (*every, *changed)}.values()))
+    turned = ablations.find(SortedResults([*found.runs, *ablated]))
     claimed = claims.evaluate(found, groups[1][0], groups[2][0], turned)
     counted = [r for r in listed if r["bench"] in {b.slug for b in found.compared}]
     pages: Pages = {}

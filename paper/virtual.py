@@ -75,7 +75,7 @@ def gains(tried: Tried) -> dict[Rates, Estimate]:
     return dict(zip(found, statistics.adjust(list(found.values())), strict=True))
 
 
-def frames(tried: Tried) -> int:
+def stream_length(tried: Tried) -> int:
     """The length of the streams."""
     return next(iter(tried.values()))[0].frames
 
@@ -104,7 +104,8 @@ def sections(results: Iterable[Result], recipes: Path, folder: Path) -> list[Sec
     first = Section(TITLE, QUESTION if found else f"{QUESTION}\n\n{NONE}")
     if found:
         lines = [
-            f"- {sentence(place, gains(tried), frames(tried))}" for place, tried in found.items()
+            f"- {sentence(place, gains(tried), stream_length(tried))}"
+            for place, tried in found.items()
         ]
         first.text += "\n\n" + "\n".join(lines)
         first.add(draw(found, folder), *tables(found))

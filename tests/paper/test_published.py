@@ -15,7 +15,6 @@ from paper.knobs import EMA_LEVELS
 from paper.source import PaperResults, digest
 from tests.reports.made import made
 from verse.experiments.recipe import read_recipe
-from verse.experiments.result import Result
 from verse.experiments.store import Store
 from verse.reports import scores
 
@@ -119,12 +118,8 @@ def test_the_headline_is_a_figure_and_three_sentences(found: PaperResults) -> No
     text = headline.block(found, PaperResults([], (), FIRST))
     assert text.startswith("![") and "docs/results/figures/overview.png" in text
     assert "verse is first in" in text and text.count("\n") <= 3
-    older = headline.block(PaperResults([]), PaperResults(found_runs(found), (), FIRST))
+    older = headline.block(PaperResults([]), PaperResults(found.runs, (), FIRST))
     assert "docs/results/first/figures/overview.png" in older and "Older results" in older
-
-
-def found_runs(found: PaperResults) -> list[Result]:
-    return [run for runs in found.cells.values() for run in runs]
 
 
 def test_progress_counts_what_recipes_name(root: Path) -> None:

@@ -109,9 +109,14 @@ class SortedResults:
             # two records may mean the same run: one names a default, or has no Offline
             kept = {r.run.seed: r for r in sorted(runs, key=_preference, reverse=True)}
             runs[:] = sorted(kept.values(), key=lambda r: r.run.seed)
-        lent = iter(share_references(run for runs in self.cells.values() for run in runs))
+        lent = iter(share_references(self.runs))
         for runs in self.cells.values():
             runs[:] = [next(lent) for _ in runs]
+
+    @property
+    def runs(self) -> Results:
+        """Those of all cells."""
+        return [run for runs in self.cells.values() for run in runs]
 
     @cached_property
     def benches(self) -> list[Bench]:
