@@ -179,11 +179,16 @@ def test_undo_begins_in_memory(tmp_path, learner, monkeypatch) -> None:
     classifier.close()
 
 
-def test_after_opening_a_hold_is_undone_from_a_checkpoint_near_it(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("saved", [(), (40, 80), (40, 70)])  # how fast a machine is decides
+def test_after_opening_a_hold_is_undone_from_a_checkpoint_near_it(
+    tmp_path, monkeypatch, saved
+) -> None:
     """Closing keeps the state before the last hold: 20 samples are undone by learning few again."""
     monkeypatch.setattr(write_ahead, "UNDO_WINDOW", 100)
     samples = stream(80)
     with opened(tmp_path) as classifier:
+        timing = classifier.write_ahead.timing
+        monkeypatch.setattr(timing, "checkpoint_due", lambda position: position in saved)
         for z, label in samples:
             classifier.learn_feature(z, label)
     with opened(tmp_path) as again:

@@ -157,6 +157,19 @@ def test_lessons_arrive(broker: Broker) -> None:
     ear.close()
 
 
+def test_a_topic_that_may_not_be_read_is_told() -> None:
+    """As a broker with access lists answers; mosquitto's own lists let subscribe to everything."""
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.reasoncodes import ReasonCode
+
+    told: list[str] = []
+    sink = MQTT("mqtt://127.0.0.1:1/door", teach_topic="door/teach", tell=told.append)
+    refused = ReasonCode(PacketTypes.SUBACK, "Not authorized")
+    sink._client.on_subscribe(sink._client, None, 1, [refused], None)
+    sink.close()
+    assert any("nobody can teach" in line for line in told)
+
+
 @pytest.mark.parametrize(
     "url", ["http://host/topic", "mqtt://host", "mqtt:///topic", "mqtt://h/a/#"]
 )

@@ -290,20 +290,19 @@ class WriteAhead:
             return
         self.flush()
         with suppress(JournalFull):
-            if self.state.position > self.timing.saved:
-                self._save_before_last_hold()
+            hold = self._snapshot_before_last_hold()
+            if hold is not None:  # an older checkpoint: the newest one has to follow it
+                self.directory.save(hold.position, hold.tensors, hold.spec, window=UNDO_WINDOW)
+            if hold is not None or self.state.position > self.timing.saved:
                 self.save(window=UNDO_WINDOW)
             self.finish_forgetting()
 
-    def _save_before_last_hold(self) -> None:
-        """A checkpoint from which the last hold is undone quickly when the directory is opened
-        again: the states in memory are gone then."""
+    def _snapshot_before_last_hold(self) -> Snapshot | None:
+        """A state from which the last hold is undone quickly when the directory is opened again
+        (the states in memory are gone then); None if a checkpoint is as near, or nothing is."""
         recent = list(self.recent)[-HOLD:]
         snapshot = self.snapshots.before(recent[0]) if len(recent) == HOLD else None
         if snapshot is None or not snapshot.position:
-            return
+            return None
         starts = self.directory.starts(recent[0])
-        if not starts or snapshot.position > starts[0][0]:
-            self.directory.save(
-                snapshot.position, snapshot.tensors, snapshot.spec, window=UNDO_WINDOW
-            )
+        return snapshot if not starts or snapshot.position > starts[0][0] else None

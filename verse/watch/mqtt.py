@@ -75,6 +75,7 @@ class MQTT(Sink):
         self._client.reconnect_delay_set(min_delay=1, max_delay=30)
         self._client.will_set(f"{self.base}/available", "offline", qos=1, retain=True)
         self._client.on_connect = self._greet
+        self._client.on_subscribe = self._listen
         self._client.on_disconnect = self._part
         self._client.on_message = self._hear
         port = address.port or (8883 if address.scheme == "mqtts" else 1883)
@@ -112,6 +113,16 @@ class MQTT(Sink):
                 client.publish(f"{self.base}/state", self._state, qos=1, retain=True)
             if self._teach_topic is not None:
                 client.subscribe(self._teach_topic, qos=1)
+        if self._teach_topic is None:
+            self._tell_connected()
+
+    def _listen(self, _client: Any, _data: Any, _id: Any, reasons: Any, _more: Any) -> None:
+        """The broker took the subscription: from now on no lesson is missed."""
+        self._tell_connected()
+        if any(reason.is_failure for reason in reasons):
+            self._tell(f"the broker refuses the topic {self._teach_topic}: nobody can teach by it")
+
+    def _tell_connected(self) -> None:
         self._tell(f"connected to the broker {self._broker}")
 
     def _part(self, _client: Client, _data: Any, _flags: Any, reason: Any, _more: Any) -> None:
