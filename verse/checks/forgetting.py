@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from verse.checks.worlds import (
+    EACH,
     LearnerMaker,
     copy_state,
     learn_all,
@@ -18,7 +19,7 @@ from verse.learners.base import Learner
 def check_forget(make: LearnerMaker) -> None:
     """A forgotten class is never predicted, leaves memory, and the learner still learns."""
     learner = make_learner(make)
-    stream = small_stream(learner.F)
+    stream = small_stream(learner.F, each=EACH)
     learn_all(learner, stream)
     learner.consolidate()
     gone = stream[0][1]
@@ -29,7 +30,7 @@ def check_forget(make: LearnerMaker) -> None:
     assert gone not in learner.labels
     if learner.memory is not None:
         assert set(learner.memory.counts()) <= set(range(len(learner.labels)))
-    learn_all(learner, stream[12:])
+    learn_all(learner, stream[EACH:])
     learner.consolidate()
     assert gone not in learner.predict_many(Z)
     learn_all(learner, stream[:2])  # the label may come back as a new class
@@ -39,11 +40,11 @@ def check_forget(make: LearnerMaker) -> None:
 def check_forget_again_and_again(make: LearnerMaker) -> None:
     """A class that is taught and forgotten many times leaves nothing behind: no state grows."""
     learner = make_learner(make)
-    stream = small_stream(learner.F)
+    stream = small_stream(learner.F, each=EACH)
     learn_all(learner, stream)
     learner.consolidate()
     sizes = []
-    for t in range(20):
+    for t in range(12):
         for z, _ in stream[:2]:
             learner.learn_one(z, 500 + t)
         if t % 5 == 0:  # long for some
@@ -59,7 +60,7 @@ def check_forget_again_and_again(make: LearnerMaker) -> None:
 def check_forget_keeps_the_others(make: LearnerMaker) -> None:
     """Whatever belongs to the other classes moves up with them; a saved state says the same."""
     taught = make_learner(make)
-    stream = small_stream(taught.F)
+    stream = small_stream(taught.F, each=EACH)
     learn_all(taught, stream)
     taught.consolidate()
     for gone in (10, 11, 12):
@@ -85,7 +86,7 @@ def _label_counts(learner: Learner) -> list[int]:
 def check_merge(make: LearnerMaker) -> None:
     """Two classes become one, whichever came first; what memory holds of both is of the one."""
     taught = make_learner(make)
-    stream = small_stream(taught.F)
+    stream = small_stream(taught.F, each=EACH)
     learn_all(taught, stream)
     for gone, into in ((10, 12), (12, 10)):
         learner = make_learner(make)
@@ -95,6 +96,6 @@ def check_merge(make: LearnerMaker) -> None:
         assert gone not in learner.labels and len(learner.labels) == 2
         now = dict(zip(learner.labels, _label_counts(learner), strict=True))
         assert now == {into: held[gone] + held[into], 11: held[11]}
-        learn_all(learner, stream[12:24])
+        learn_all(learner, stream[EACH : 2 * EACH])
         learner.consolidate()
         assert set(learner.predict_many(torch.stack([z for z, _ in stream]))) <= {11, into}

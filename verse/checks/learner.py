@@ -19,6 +19,7 @@ from verse.checks.forgetting import (
 )
 from verse.checks.worlds import (
     CAPACITY,
+    EACH,
     LearnerMaker,
     copy_state,
     learn_all,
@@ -45,8 +46,8 @@ def check_predicts_before_learning(make: LearnerMaker) -> None:
 def check_prediction_changes_nothing(make: LearnerMaker) -> None:
     """Predicting, in any form, leaves the whole state as it was."""
     learner = make_learner(make)
-    stream = small_stream(learner.F)
-    learn_all(learner, stream[:20])
+    stream = small_stream(learner.F, each=EACH)
+    learn_all(learner, stream[:18])
     learner.consolidate()
     before = copy_state(learner)
     Z = torch.stack([z for z, _ in stream])
@@ -98,10 +99,10 @@ def check_same_seed_same_weights(make: LearnerMaker) -> None:
     """Everything random comes from the seed."""
     a, b = make_learner(make, seed=3), make_learner(make, seed=3)
     torch.manual_seed(1)
-    learn_all(a, small_stream(a.F))
+    learn_all(a, small_stream(a.F, each=EACH))
     a.consolidate()
     torch.manual_seed(2)
-    learn_all(b, small_stream(b.F))
+    learn_all(b, small_stream(b.F, each=EACH))
     b.consolidate()
     same(copy_state(a), copy_state(b), "same seed")
 
@@ -109,15 +110,15 @@ def check_same_seed_same_weights(make: LearnerMaker) -> None:
 def check_clone_independent(make: LearnerMaker) -> None:
     """A copy learns on its own; the original does not notice."""
     learner = make_learner(make)
-    stream = small_stream(learner.F)
-    learn_all(learner, stream[:20])
+    stream = small_stream(learner.F, each=EACH)
+    learn_all(learner, stream[:18])
     twin = make_learner(make)
     twin.load_state(copy_state(learner))
     before = copy_state(learner)
-    learn_all(twin, stream[20:])
+    learn_all(twin, stream[18:])
     same(before, copy_state(learner), "after its copy learned")
     for copied in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):  # noqa: S301
-        learn_all(copied, stream[20:])
+        learn_all(copied, stream[18:])
         same(before, copy_state(learner), "after its copy learned")
         same(copy_state(twin), copy_state(copied), "a copy that went on")
 
@@ -125,9 +126,9 @@ def check_clone_independent(make: LearnerMaker) -> None:
 def check_exact_resume(make: LearnerMaker) -> None:
     """Saved at any step, loaded elsewhere, continued: no bit differs from never having stopped."""
     F = small_network()
-    stream = small_stream(F, classes=18, each=3)
+    stream = small_stream(F, classes=18, each=2)  # the head grows once
     whole = make_learner(make, F)
-    stops = (0, 1, 7, 31, 48, 50, 53, len(stream))
+    stops = (0, 1, 7, 22, 32, 34, 35, len(stream))
     saved: dict[int, dict[str, Tensor]] = {}
     for t, (z, y) in enumerate(stream):
         if t in stops:
@@ -155,7 +156,7 @@ def _unalign(t: Tensor) -> Tensor:
 def check_capacity_never_exceeded(make: LearnerMaker) -> None:
     """The memory holds at most what its budget says, at every step."""
     learner = make_learner(make)
-    for z, y in small_stream(learner.F, classes=4, each=15):
+    for z, y in small_stream(learner.F, classes=4, each=10):
         learner.learn_one(z, y)
         if learner.memory is not None:
             assert len(learner.memory) <= learner.memory.limit
@@ -179,10 +180,10 @@ def check_survives_exception(make: LearnerMaker) -> None:
     """An error or Ctrl-C in any gradient of a step, or behind it, leaves everything as it was."""
     places: tuple[tuple[type, str], ...] = ((Net, "body_gradient"), (Learner, "require_finite"))
     untouched = make_learner(make)
-    stream = small_stream(untouched.F)[:28]
-    learn_all(untouched, stream[:20])
+    stream = small_stream(untouched.F, each=EACH)[:22]
+    learn_all(untouched, stream[:18])
     before = copy_state(untouched)
-    learn_all(untouched, stream[20:])
+    learn_all(untouched, stream[18:])
     after = copy_state(untouched)
     for kind in (RuntimeError, KeyboardInterrupt):
         for owner, method in places:
@@ -191,13 +192,13 @@ def check_survives_exception(make: LearnerMaker) -> None:
                 learner.load_state({name: tensor.clone() for name, tensor in before.items()})
                 with (failure := _failing(owner, method, nth, kind)) as failed:
                     try:
-                        learner.learn_one(stream[20][0], 777)  # a new class: growth is undone too
+                        learner.learn_one(stream[18][0], 777)  # a new class: growth is undone too
                     except kind:
                         assert failed
                 if not failed:  # the method computes fewer gradients
                     break
                 same(before, copy_state(learner), f"after {failure}")
-                learn_all(learner, stream[20:])
+                learn_all(learner, stream[18:])
                 same(after, copy_state(learner), f"going on after {failure}")
 
 
@@ -233,7 +234,7 @@ class _failing:
 def check_refuses_nonfinite(make: LearnerMaker) -> None:
     """A feature with NaN or infinity is refused and leaves no trace."""
     learner = make_learner(make)
-    stream = small_stream(learner.F)
+    stream = small_stream(learner.F, each=EACH)
     learn_all(learner, stream[:10])
     before = copy_state(learner)
     for bad in (math.nan, math.inf, -math.inf):
@@ -251,7 +252,7 @@ def check_refuses_nonfinite(make: LearnerMaker) -> None:
 def check_one_class_one_sample(make: LearnerMaker) -> None:
     """One sample is enough to answer; one class alone is learned without trouble."""
     learner = make_learner(make)
-    stream = small_stream(learner.F, classes=1)
+    stream = small_stream(learner.F, classes=1, each=EACH)
     learner.learn_one(*stream[0])
     assert learner.predict_one(stream[0][0]) == stream[0][1]
     learn_all(learner, stream[1:])
@@ -267,7 +268,7 @@ def check_float16_memory(make: LearnerMaker) -> None:
     something else of it.
     """
     F = small_network()
-    stream = small_stream(F)
+    stream = small_stream(F, each=EACH)
     a, b = (make(F, ClassBalanced(CAPACITY, dtype="float16"), 0) for _ in range(2))
     learn_all(a, stream[:15])
     b.load_state(copy_state(a))
@@ -291,7 +292,7 @@ def check_linear_network(make: LearnerMaker) -> None:
     """A network that is a head alone, on plain feature vectors."""
     F = small_network("linear")
     learner = make_learner(make, F)
-    stream = small_stream(F)
+    stream = small_stream(F, each=EACH)
     learn_all(learner, stream)
     learner.consolidate()
     assert learner.predict_one(stream[0][0]) in learner.labels
@@ -300,17 +301,17 @@ def check_linear_network(make: LearnerMaker) -> None:
 def check_refuses_what_is_far_off(make: LearnerMaker) -> None:
     """A finite feature that is far from all others is refused, and later ones are learned."""
     learner, twin = make_learner(make), make_learner(make)
-    stream = small_stream(learner.F)
+    stream = small_stream(learner.F, each=EACH)
     for each in (learner, twin):
-        learn_all(each, stream[:20])
+        learn_all(each, stream[:18])
     try:
-        learner.learn_one(torch.full(learner.F.z_shape, 1e15), stream[20][1])
+        learner.learn_one(torch.full(learner.F.z_shape, 1e15), stream[18][1])
     except Refused:
         pass
     else:
         raise AssertionError("a feature of 1e15 was learned")
     for each in (learner, twin):
-        learn_all(each, stream[20:])
+        learn_all(each, stream[18:])
     same(copy_state(twin), copy_state(learner), "going on after a feature of 1e15")
     bad = torch.full((1, *learner.F.z_shape), math.nan)
     try:
@@ -327,7 +328,7 @@ def check_settings_rebuild(make: LearnerMaker) -> None:
     again = type(learner)(learner.F, memory, **learner.settings())
     assert again.settings() == learner.settings()
     for each in (learner, again):
-        learn_all(each, small_stream(learner.F))
+        learn_all(each, small_stream(learner.F, each=EACH))
         each.consolidate()
     same(copy_state(learner), copy_state(again), "made again from its settings")
 
@@ -336,7 +337,7 @@ def check_exported_network(make: LearnerMaker) -> None:
     """The network for export answers as the learner does, or the learner refuses to give one."""
     for kind in ("conv", "linear"):
         learner = make_learner(make, small_network(kind))
-        stream = small_stream(learner.F)
+        stream = small_stream(learner.F, each=EACH)
         learn_all(learner, stream)
         learner.consolidate()
         Z = torch.stack([z for z, _ in stream])

@@ -16,8 +16,10 @@ Stream = list[tuple[Tensor, int]]
 """Features with their labels, in order."""
 LearnerMaker = Callable[[Plastic, Memory, int], Learner]
 """Builds the learner under test from F, a memory and a seed."""
-CAPACITY = 24
+CAPACITY = 16
 """Samples that the memory of a learner under test holds."""
+EACH = 8
+"""Samples of a class in most checks: three classes are more than fit into the memory."""
 
 
 class _Body(nn.Module):
