@@ -11,6 +11,10 @@ ALL := $(VENV)/.all
 # than two cores have to do: many tests wait for a browser, a camera or a process.
 WORKERS ?= 4
 PYTEST_ARGS ?=
+# Whole systems (pages in a browser, a cluster, killed servers, the built package and site, other
+# libraries' own suites) are marked slow. Without them all tests take less than ten minutes on two
+# cores. They run where CI is set, in "make test-all", and where PYTEST_ARGS names them.
+QUICK := $(if $(CI)$(PYTEST_ARGS),,-m "not slow")
 # File by file in the order of their names: the small files of verse/ come last, so that no worker
 # is left alone with a long one (ordered by the number of tests, files of few long ones would be).
 SPREAD := --dist loadfile --no-loadscope-reorder
@@ -18,14 +22,15 @@ SPREAD := --dist loadfile --no-loadscope-reorder
 # torch anew, which takes seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-numbers lint bench docs build clean
+.PHONY: setup demo test test-all test-numbers lint bench docs build clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help:
 	@echo "make setup   create $(VENV) with everything the commands need"
 	@echo "make demo    show a small world to four learners, a minute (demo/index.html)"
-	@echo "make test    run all tests        (WORKERS=4 PYTEST_ARGS='tests/test_x.py -k name')"
+	@echo "make test    run the tests        (WORKERS=4 PYTEST_ARGS='tests/test_x.py -k name')"
+	@echo "make test-all    those of whole systems, too: browser, cluster, killed servers, package"
 	@echo "make test-numbers  the tests of numbers without this processor's vector instructions"
 	@echo "make lint    style, types and import layers"
 	@echo "make bench   measure speed"
@@ -59,7 +64,10 @@ announce:
 	@test -e $(LIGHT) || echo "The first time this installs verse, then the demo takes about a minute."
 
 test: $(ALL)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(SPREAD) $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(SPREAD) $(QUICK) $(PYTEST_ARGS)
+
+test-all: QUICK :=
+test-all: test
 
 # What is computed must not depend on the processor beyond the last bits: the tests of numbers once
 # more, without the vector instructions that this machine may have (NUMBERS=avx2: with AVX2 alone;

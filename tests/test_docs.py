@@ -61,6 +61,7 @@ def desk(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     torch.set_num_threads(1)  # commands set their own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.stem)
 def test_the_examples_of_a_page_run(page: Path, desk: Path) -> None:
     library = page.stem.removeprefix("own-backbone-")

@@ -243,6 +243,7 @@ def requirements(wheel: zipfile.ZipFile) -> list[str]:
     return message_from_bytes(wheel.read(file)).get_all("Requires-Dist", [])
 
 
+@pytest.mark.slow
 def test_the_wheel_works_with_what_it_asks_for_and_nothing_else(
     wheel: zipfile.ZipFile, root: Path, photos: Path
 ) -> None:

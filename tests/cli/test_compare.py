@@ -152,6 +152,7 @@ def test_a_recipe_chooses_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 TUNED = '[tuned]\n"planted.Thing" = {r = 1}\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_killed_or_interrupted_it_goes_on_from_checkpoints(
     end: signal.Signals, monkeypatch: pytest.MonkeyPatch

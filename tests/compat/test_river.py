@@ -28,6 +28,7 @@ def test_no_check_is_skipped() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(CHECKS)), ids=lambda n: f"{n}-{CHECKS[n].__name__}")
 def test_rivers_own_checks(number: int) -> None:
     CHECKS[number](MODEL.clone())

@@ -25,6 +25,7 @@ SKIPPED_BY_SKLEARN = {"check_array_api_input", "check_classifier_data_not_an_arr
 EXPECTED_FAILURES: dict[str, str] = {}
 
 
+@pytest.mark.slow
 def test_scikit_learns_own_checks() -> None:
     model = SklearnClassifier(settings={"beta": 0.1}, passes=2)
     results = check_estimator(

@@ -32,6 +32,7 @@ def numbers(result: Result) -> dict[str, Any]:
     return {key: value for key, value in encode(result).line.items() if key not in TIMES}
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_worker_or_the_order(toy: Toy, tmp_path: Path) -> None:
     runs = [
         toy(learner=name, order=order, offline=True)
@@ -44,6 +45,7 @@ def test_results_do_not_depend_on_the_worker_or_the_order(toy: Toy, tmp_path: Pa
         assert numbers(execute(run, threads=1)) == numbers(found[run.id])
 
 
+@pytest.mark.slow
 def test_faults_stay_where_they_are(
     toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

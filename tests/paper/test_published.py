@@ -60,6 +60,7 @@ def test_the_pages_are_small_and_whole(pages: Path, folder: str) -> None:
             assert not line.startswith("|") or line.count("|") <= 14, f"{name}: {line[:80]}"
 
 
+@pytest.mark.slow
 def test_all_pages_are_made(found: PaperResults, tmp_path: Path) -> None:
     more = report.main_pages(found, tmp_path / "out" / "figures")
     report.write(found, tmp_path / "out", "x", more)

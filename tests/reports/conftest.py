@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import filelock
 import pytest
 
 from verse.experiments import execute, prepare
@@ -68,11 +70,14 @@ def toy_modules(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Store:
-    folder = tmp_path_factory.mktemp("store")
-    kept = Store(folder / "results")
-    with pytest.MonkeyPatch.context() as patch:
+    """All workers of a session share it: whoever comes first makes it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    kept = Store(folder / "report-store" / "results")
+    with filelock.FileLock(folder / "report-store.lock"), pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(root / "tests" / "toy")
-        patch.setenv("VERSE_CACHE", str(folder / "cache"))
+        patch.setenv("VERSE_CACHE", str(folder / "report-store" / "cache"))
         patch.setattr("verse.experiments.reference.STEPS", 50)  # points are learned at once
         shared: dict[tuple[object, ...], Prepared] = {}
         for text in (TABLE, *ABLATIONS, TUNING):

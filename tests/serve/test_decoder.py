@@ -125,6 +125,7 @@ def many_chunks(n: int) -> bytes:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.slow
 def test_a_picture_that_computes_for_long_lets_the_others_go_first(monkeypatch) -> None:
     monkeypatch.setattr(module, "LONG", 0.05)
     decoder = Decoder(lambda pixels: pixels, workers=1, seconds=120.0)

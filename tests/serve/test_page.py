@@ -122,6 +122,7 @@ def opened_page(browser: Browser, server: Server) -> Iterator[Page]:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_two_classes_taught_by_holding_are_recognised_on_objects_never_seen(
     page: Page, server: Server, eth80: Path
 ) -> None:
@@ -184,6 +185,7 @@ def test_two_classes_taught_by_holding_are_recognised_on_objects_never_seen(
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_of_a_still_scene_one_frame_a_second_is_learned(page: Page, server: Server) -> None:
     page.add_init_script(TRIPOD)
     page.reload()
@@ -203,6 +205,7 @@ def test_of_a_still_scene_one_frame_a_second_is_learned(page: Page, server: Serv
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_server_that_is_killed_comes_back_and_learns_nothing_twice(
     page: Page, server: Server
 ) -> None:
@@ -243,6 +246,7 @@ def test_a_server_that_is_killed_comes_back_and_learns_nothing_twice(
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_images_are_uploaded_renamed_merged_and_forgotten(
     page: Page, server: Server, real_data: Callable[[str], Path]
 ) -> None:
@@ -295,6 +299,7 @@ def test_images_are_uploaded_renamed_merged_and_forgotten(
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "says"),
     [
@@ -323,6 +328,7 @@ def test_it_says_why_there_is_no_camera(page: Page, script: str, says: str) -> N
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_it_asks_for_a_token_and_keeps_it_in_the_tab(page: Page, server: Server) -> None:
     def status(route: Any) -> None:
         answer = server.get("status") | {"auth": {"learn": True, "predict": False}}
@@ -378,6 +384,7 @@ def give(page: Page, token: str) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_real_server_teaches_only_those_who_give_its_token(
     browser: Browser, guarded: Callable[..., Server]
 ) -> None:
@@ -414,6 +421,7 @@ def test_a_real_server_teaches_only_those_who_give_its_token(
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_private_server_shows_nothing_without_its_token(
     browser: Browser, guarded: Callable[..., Server]
 ) -> None:
@@ -438,6 +446,7 @@ def test_a_private_server_shows_nothing_without_its_token(
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_is_readable_and_fits_a_phone(page: Page, theme: str) -> None:
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from tests.serve import steering
 from tests.serve.browsing import Page, Server, expect
 from verse.serve.client import Client
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TAUGHT = ("cup", "horse", "pear")
 EACH = 20  # photos of each class, of two objects
 

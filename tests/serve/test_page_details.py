@@ -16,7 +16,7 @@ from verse.backbones import Backbone
 from verse.durable import restore
 from verse.serve.client import Client
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,15 @@ import threading
 
 import httpx2
 import numpy as np
+import pytest
 import torch
 from PIL import Image
 
 import verse
 from verse import StreamClassifier
 from verse.serve.client import Client, ServiceError
+
+pytestmark = pytest.mark.slow
 
 
 def test_events_and_a_graceful_end(launch, picture, tmp_path, backbone) -> None:
