@@ -108,6 +108,17 @@ def test_unequal_lengths_learn_nothing(labels, overlap) -> None:
     assert classifier.samples == 0 and classifier.classes == []
 
 
+def test_a_string_is_not_taken_apart() -> None:
+    classifier = StreamClassifier(backbone=backbones.identity((3,)))
+    with pytest.raises(BadData, match="labels are several, not one str: nothing was learned"):
+        classifier.learn_many(np.eye(3), "cup")
+    with pytest.raises(BadData, match="images are several"):
+        classifier.learn_many("mug.png", ["a"] * 7)
+    with pytest.raises(BadData, match="use predict_one"):
+        classifier.predict_many("mug.png")
+    assert classifier.samples == 0
+
+
 def test_an_iterator_of_images_tells_at_its_end() -> None:
     with pytest.raises(BadData, match="only 2 images; these pairs are learned"):
         list(pair_up(iter(torch.eye(2)), ["a", "b", "c"]))

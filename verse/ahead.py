@@ -26,7 +26,7 @@ def prepare_pairs(
     With ``overlap`` a separate thread computes ``features``, and ``images`` is read one ahead.
 
     >>> import torch
-    >>> list(prepare_pairs(lambda images: torch.tensor(images), [1.0, 2.0], "ab", overlap=True))
+    >>> list(prepare_pairs(torch.tensor, [1.0, 2.0], ["a", "b"], overlap=True))
     [(tensor(1.), 'a'), (tensor(2.), 'b')]
     """
     pairs = pair_up(images, labels)
@@ -54,6 +54,11 @@ def pair_up(images: Iterable[Image], labels: Iterable[Label]) -> Iterator[tuple[
     Traceback (most recent call last):
     verse.types.BadData: there are 2 images and 1 labels: nothing was learned
     """
+    for given, what in ((images, "images"), (labels, "labels")):
+        if isinstance(given, str | bytes):  # or its letters would be learned
+            raise BadData(
+                f"{what} are several, not one {type(given).__name__}: nothing was learned"
+            )
     if isinstance(images, Sized):
         n = len(images)
         labels = labels if isinstance(labels, Sized) else list(islice(labels, n + 1))

@@ -19,7 +19,7 @@ from verse.labels import check_label
 from verse.novelty import REFUSED, build_network, measure_novelty
 from verse.saved import NotExact as NotExact
 from verse.saved import read_saved
-from verse.types import Answer, BadSetting, BadState, Image, Label, Prediction
+from verse.types import Answer, BadData, BadSetting, BadState, Image, Label, Prediction
 
 
 class StreamClassifier(FeatureClassifier):
@@ -119,6 +119,8 @@ class StreamClassifier(FeatureClassifier):
 
     def predict_many(self, images: Sequence[Image]) -> list[Label | None]:
         """The label of each image."""
+        if isinstance(images, str | bytes):  # or its letters would be taken for files
+            raise BadData("predict_many takes several images: use predict_one for one")
         if len(images) == 0:
             return []
         answers = self.learner.predict_many(self.features(images))

@@ -51,6 +51,8 @@ def read_saved(
     ``changes`` are options of the backbone by their names; ``learner`` is the dotted path of a
     learner of your own, which a file never chooses.
     """
+    if Path(path).is_dir():
+        raise BadState(f"{path} is a folder: open it with verse.open")
     tensors, document = checkpoint.read(path)
     changed = checkpoint.differences(document["circumstances"])
     if changed:

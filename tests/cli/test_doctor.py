@@ -75,7 +75,9 @@ def test_test_counts_and_draws(taught: Path, pictures: Path, tmp_path: Path) -> 
     assert sum(row["images"] for row in document["confusion"]) == 9
     with Image.open(tmp_path / "confusion.png") as picture:
         assert picture.size[0] > 100
-    assert "never taught" in run("test", taught, pictures).stdout
+    told = " ".join(run("test", taught, pictures).stdout.split())
+    assert "never taught" in told and "images of taught classes are nearest to their class" in told
+    assert "of the images of classes never taught are called unknown, as they should be" in told
 
 
 def test_test_passes_over_what_is_no_image(taught: Path, tmp_path: Path) -> None:

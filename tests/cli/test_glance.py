@@ -72,7 +72,7 @@ def test_a_damaged_checkpoint_is_left_to_the_opening(tmp_path: Path, damage: byt
 
 def test_labels_of_an_old_folder_that_are_no_text_can_be_printed() -> None:
     shown = str(Glance({"caf\udce9": 1, "a\nb": 1}, "slda"))
-    assert shown == "2 classes (caf\\udce9, a\\nb), 2 samples learned, learner slda"
+    assert shown == "2 classes (caf\\udce9, a\\nb) taught by 2 samples, learner slda"
 
 
 def test_many_classes_are_cut_short() -> None:

@@ -50,6 +50,16 @@ def test_an_unknown_learner_is_named_and_nothing_is_left_behind(tmp_path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_lost_journal_is_not_called_new(tmp_path) -> None:
+    with verse.open(tmp_path, backbone=verse.backbones.identity((3,))) as classifier:
+        classifier.learn_one([1.0, 0.0, 0.0], "mug")
+    for file in tmp_path.glob("journal.sqlite*"):
+        file.unlink()
+    result = serve(str(tmp_path), "--port", "0")
+    assert result.exit_code == 2 and "verse salvage" in result.stderr
+    assert "new classifier" not in result.stderr
+
+
 def test_a_second_server_says_what_to_do(tmp_path) -> None:
     with verse.open(tmp_path, backbone=verse.backbones.identity((3,))):
         result = serve(str(tmp_path), "--port", "0")

@@ -100,7 +100,7 @@ def test_forget(folder, tmp_path) -> None:
     for wrong, told in (
         ((), "give either --label"),
         (("--label", "red", "--seq", 1), "give either --label"),
-        (("--seq", 99), "cannot be forgotten exactly"),
+        (("--seq", 99), "there is no sample 99"),
         (("--label", "green"), "no class"),
         (("--seq", 1, "--retire"), "--retire needs a --label"),
     ):
@@ -164,3 +164,21 @@ def test_what_cannot_be_done_is_told(folder, tmp_path) -> None:
     (tmp_path / "empty" / "a").mkdir(parents=True)
     code, _, err = call("teach", tmp_path / "d", tmp_path / "empty")
     assert code == 2 and "one subfolder of images per class" in err
+
+
+def test_nothing_is_begun_where_nothing_can_be_taught(folder, tmp_path) -> None:
+    """Swapped arguments, a name that is no label, and pictures that are none."""
+    before = sorted(folder.rglob("*"))
+    for command in (("teach", folder, folder), ("serve", folder, "--port", 0)):
+        code, _, err = call(*command)
+        assert code == 2 and "has other files and no classifier" in " ".join(err.split())
+    assert sorted(folder.rglob("*")) == before
+    bad = tmp_path / "bad"
+    (bad / "caf\udce9").mkdir(parents=True)
+    (bad / "caf\udce9" / "a.png").touch()
+    code, _, err = call("teach", tmp_path / "d", bad)
+    assert code == 2 and "rename this folder" in err
+    (bad / "caf\udce9").rename(bad / "cup")
+    code, out, err = call("teach", tmp_path / "d", bad, "--threads", 1)
+    assert code == 2 and "0 images learned" in out and "a.png" in err
+    assert not (tmp_path / "d").exists()

@@ -34,6 +34,26 @@ def test_killed_at_any_time_is_as_never_interrupted(tmp_path, learner) -> None:
         again.close()
 
 
+def test_a_closed_one_says_that_it_is_closed(tmp_path) -> None:
+    with opened(tmp_path) as classifier:
+        classifier.learn_feature(*stream(1)[0])
+    for change in (
+        lambda: classifier.learn_feature(*stream(1)[0]),
+        classifier.undo,
+        lambda: classifier.forget("class 0"),
+    ):
+        with pytest.raises(BadState, match="is closed: open it again"):
+            change()
+
+
+def test_a_file_is_no_classifier_and_a_folder_no_file(tmp_path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BadSetting, match="is a file"):
+        opened(tmp_path / "file")
+    with pytest.raises(BadState, match=r"is a folder: open it with verse\.open"):
+        StreamClassifier.load(tmp_path)
+
+
 def test_options_are_remembered_and_different_ones_refused(tmp_path) -> None:
     teach(tmp_path, stream(3), learner="derpp", seed=3, settings={"lr": 0.02}, per_class=5)
     with opened(tmp_path) as classifier:

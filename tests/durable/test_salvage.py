@@ -40,6 +40,9 @@ def test_a_lost_journal_is_told_and_salvaged(tmp_path, lose, mark) -> None:
     lose(tmp_path / "journal.sqlite")
     if mark == "lost":
         (tmp_path / "acknowledged").unlink()
+    if lose is missing:
+        with pytest.raises(JournalLost, match="verse salvage"):
+            opened(tmp_path, readonly=True)
     for _ in range(2):
         with pytest.raises((JournalLost, BadState), match=r"verse salvage|was acknowledged"):
             opened(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from verse.cli.output import json_option, print_json
+from verse.cli.output import json_option, plural, print_json
 
 
 @click.command()
@@ -24,4 +24,6 @@ def command(directory: Path, file: Path, as_json: bool) -> None:
     if as_json:
         print_json({"file": file, **manifest})
     else:
-        click.echo(f"{file}: {manifest['bytes'] / 2**20:.1f} MiB, {len(manifest['files'])} files")
+        click.echo(
+            f"{file}: {manifest['bytes'] / 2**20:.1f} MiB, {plural(len(manifest['files']), 'file')}"
+        )

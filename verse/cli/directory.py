@@ -86,6 +86,17 @@ def begin_options(command: Decorated) -> Decorated:
     return command
 
 
+def refuse_foreign(directory: Path) -> None:
+    """Raise an error if there is a folder with something else than a classifier in it."""
+    ours = ("lock", "acknowledged", "journal.sqlite", "checkpoint-")
+    names = [path.name for path in directory.iterdir()] if directory.is_dir() else []
+    if names and not any(name.startswith(ours) for name in names):
+        raise BadSetting(
+            f"{directory} has other files and no classifier: give the folder of a classifier, or "
+            "one that is new or empty"
+        )
+
+
 def refuse_locked(directory: Path) -> None:
     """Raise an error if another process has the directory open for writing."""
     if not (directory / "lock").exists():
@@ -137,11 +148,11 @@ def open_directory(
         raise locked_error(directory) from None
     except BaseException:
         if new:
-            _remove_empty(directory)
+            remove_empty(directory)
         raise
 
 
-def _remove_empty(directory: Path) -> None:
+def remove_empty(directory: Path) -> None:
     """What a classifier that learned nothing has made, and nothing else."""
     with suppress(OSError):
         for file in (*directory.glob("journal.sqlite*"), directory / "acknowledged"):

@@ -37,7 +37,7 @@ class Glance:
         some = ", ".join(classes[:SHOWN]) + (", …" if len(classes) > SHOWN else "")
         counted = plural(len(classes), "class", "classes") + (f" ({some})" if some else "")
         samples = plural(sum(self.taught.values()), "sample")
-        return f"{counted}, {samples} learned, learner {self.learner}"
+        return f"{counted} taught by {samples}, learner {self.learner}"
 
 
 def glance_at(directory: Path) -> Glance | None:

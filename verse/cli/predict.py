@@ -163,9 +163,10 @@ def show_right(rows: list[dict[str, Any]]) -> None:
         (row["expected"], row["nearest"]) for row in known if row["nearest"] != row["expected"]
     )
     right = len(known) - wrong.total()
+    new = sum(not row["known"] for row in known)
     click.echo(
         f"\n{right:,} of {len(known):,} correct according to the folder names, "
-        f"{right / len(known):.1%}"
+        f"{right / len(known):.1%}" + (f"; {new:,} of them called something new" if new else "")
     )
     for (expected, answer), times in wrong.most_common(10):
         click.echo(f"  {expected} mistaken for {answer}: {times:,}")

@@ -172,7 +172,11 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
     "--fresh", is_flag=True, help="Start over, even if this run is finished or interrupted."
 )
 @click.option(
-    "--save-seconds", default=30.0, show_default=True, help="Seconds between two checkpoints."
+    "--save-seconds",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="Seconds between two checkpoints.",
 )
 @click.option(
     "--plot", type=click.Path(path_type=Path), help="Plot the accuracy over time (PNG, SVG or PDF)."
@@ -310,7 +314,7 @@ def describe_plan(run: Run, ready: Prepared, resume: bool) -> str:
     held = "none"
     if learner.memory is not None:
         size = learner.memory.limit * math.prod(ready.backbone.G.z_shape) * 4
-        held = f"{learner.memory.limit:,} samples ({run.capacity}, at most {size / 1e6:.1f} MB)"
+        held = f"{plural(learner.memory.limit, 'sample')} ({run.capacity}, {size / 1e6:.3g} MB)"
     if run.fps is None:
         took = f"about {format_duration(seconds_to_learn(run, ready))} to learn"
     else:

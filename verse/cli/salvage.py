@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from verse.cli.directory import refuse_locked
 from verse.cli.output import json_option, plural, print_json
 
 
@@ -20,6 +21,7 @@ def command(directory: Path, as_json: bool) -> None:
     """
     from verse.durable.salvage import salvage
 
+    refuse_locked(directory)
     found = salvage(directory)
     if as_json:
         print_json({"position": found.position, "lost": found.lost, "remains": found.remains})

@@ -8,7 +8,13 @@ from typing import Any
 
 import click
 
-from verse.cli.directory import begin_options, device_option, open_directory, refuse_locked
+from verse.cli.directory import (
+    begin_options,
+    device_option,
+    open_directory,
+    refuse_foreign,
+    refuse_locked,
+)
 from verse.cli.glance import Glance, glance_at
 from verse.cli.interrupt import exit_on_interrupt
 from verse.cli.output import console
@@ -138,6 +144,7 @@ def command(
     limits = Limits(
         body=max_bytes, rate=0.0 if behind_proxy else rate, per_address=not behind_proxy
     )
+    refuse_foreign(directory)
     refuse_locked(directory)
     # before anything else: a port in use leaves no folder behind
     sockets = open_sockets(host, port)
@@ -148,7 +155,8 @@ def command(
 
     # What people want to know comes before torch, which takes seconds to load.
     held = glance_at(directory)
-    if held is not None or not (directory / "journal.sqlite").exists():
+    remains = ("journal.sqlite", "checkpoint-*.verse")  # opening says what is wrong with them
+    if held is not None or not any(True for name in remains for _ in directory.glob(name)):
         say(f"{directory}: {held or 'a new classifier'}")
     say(STOP, "Loading (a few seconds) …")
     given = {name: value for name, value in options.items() if value is not None}

@@ -13,12 +13,15 @@ from verse.cli.directory import (
     begin_options,
     device_option,
     open_directory,
+    refuse_foreign,
     refuse_locked,
+    remove_empty,
     threads_option,
 )
 from verse.cli.films import labels_of, teach_film, video_options
 from verse.cli.output import console, format_error, json_option, plural, print_json, result_only
-from verse.types import BadData, BadImage, Refused
+from verse.labels import check_label
+from verse.types import BadData, BadImage, BadLabel, Refused
 
 if TYPE_CHECKING:
     from verse.durable import DurableClassifier
@@ -76,7 +79,10 @@ def command(
         video, folder = is_video(source), Path(source)
         labels = labels_of(source, ranges, label) if video else []
         lessons = [] if video else list(interleave(folder) if mix else in_turn(folder))
+        check_folder_names(folder, lessons)
+        refuse_foreign(directory)
         given = {name: value for name, value in options.items() if value is not None}
+        new = not directory.exists()
         with open_directory(directory, threads, device=device, options=given) as classifier:
             if video:
                 learned, skipped, taken_back, bad = teach_film(
@@ -106,6 +112,10 @@ def command(
                 f"{plural(taken_back, 'image')} skipped because you have undone or forgotten them; "
                 "use --again to teach them"
             )
+    if bad and not learned + skipped + taken_back:  # nothing could be read
+        if new:
+            remove_empty(directory)
+        click.get_current_context().exit(2)
 
 
 def classes_of(folder: Path) -> dict[str, list[Path]]:
@@ -123,6 +133,15 @@ def classes_of(folder: Path) -> dict[str, list[Path]]:
     if not any(found.values()):
         raise BadData(f"{folder} has no images: it needs one subfolder of images per class")
     return found
+
+
+def check_folder_names(folder: Path, lessons: list[tuple[str, Path]]) -> None:
+    """Each can be a label, before anything is learned."""
+    for label in dict.fromkeys(label for label, _ in lessons):
+        try:
+            check_label(label)
+        except BadLabel as error:
+            raise BadLabel(f"{folder / label}: {error}; rename this folder") from error
 
 
 def in_turn(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from verse.cli.directory import open_directory, threads_option, weights_option
-from verse.cli.output import console, json_option, print_json, print_table, result_only
+from verse.cli.output import console, json_option, plural, print_json, print_table, result_only
 from verse.extras import OptionalImport
 from verse.types import BadData, BadImage
 
@@ -48,14 +48,16 @@ def command(
         options = {"weights": weights} if weights else {}
         with open_directory(directory, threads, readonly=True, options=options) as classifier:
             result = examine(classifier, folder)
-    if plot is not None:
+    if plot is not None and result["images"]:
         draw(result, plot)
     if as_json:
         print_json(result)
     else:
         show_test(result)
-        if plot is not None:
+        if plot is not None and result["images"]:
             click.echo(f"wrote {plot}")
+    if not result["images"]:  # nothing could be read
+        click.get_current_context().exit(2)
 
 
 def examine(classifier: DurableClassifier, folder: Path) -> dict[str, Any]:
@@ -143,7 +145,17 @@ def show_test(result: dict[str, Any]) -> None:
         ]
     )
     if result["accuracy"] is not None:
-        click.echo(f"\n{result['accuracy']:.1%} of {result['images']} images are correct")
+        new = sum(r["images"] for r in result["per_class"].values() if r["accuracy"] is None)
+        click.echo(
+            f"\n{result['accuracy']:.1%} of {plural(result['images'] - new, 'image')} of taught "
+            f"classes are nearest to their class; {result['unknown']['known_refused']:.1%} of them "
+            "are called unknown"
+        )
+    if result["unknown"]["new_refused"] is not None:
+        click.echo(
+            f"{result['unknown']['new_refused']:.1%} of the images of classes never taught are "
+            "called unknown, as they should be"
+        )
     for row in result["unreadable"]:
         console().print(row["error"], style="yellow", markup=False, soft_wrap=True)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from verse import checkpoint, paths
 from verse.durable.errors import JournalFull, JournalLost, Locked, NotWiped
 from verse.durable.journal import CHECKPOINT, Journal
-from verse.types import BadState
+from verse.types import BadSetting, BadState
 
 WIPE_SECONDS = 2.0  # a reader at work holds the old log for a moment
 Start = tuple[int, str | None]
@@ -40,6 +40,11 @@ class Directory:
         self.keep = 0  # entries that stay beyond the undo window, so that they can be forgotten
         self.unwiped = False  # does a reader hinder the wiping?
         if readonly and not (path / "journal.sqlite").exists():
+            if any(CHECKPOINT.fullmatch(file.name) for file in path.glob("*.verse")):
+                raise JournalLost(
+                    f"the journal of {path} is missing: restore a backup, or go on from the newest "
+                    f"checkpoint with verse salvage {path}"
+                )
             raise BadState(f"there is no classifier in {path}")
         self._lock = None if readonly else lock_directory(path)
         try:
@@ -160,6 +165,8 @@ def _far_apart(base: int, later: Sequence[int], position: int) -> list[int]:
 
 
 def lock_directory(path: Path) -> filelock.BaseFileLock:
+    if path.exists() and not path.is_dir():
+        raise BadSetting(f"{path} is a file: a durable classifier is a folder")
     if not path.exists():
         path.mkdir(parents=True, exist_ok=True)  # another process may begin it just now
         paths.flush_folder(path.absolute().parent)
@@ -168,7 +175,7 @@ def lock_directory(path: Path) -> filelock.BaseFileLock:
         lock.acquire(timeout=0)
     except filelock.Timeout:
         raise Locked(
-            f"{path} is open for writing in another process: close that first, or open with "
-            "readonly=True"
+            f"{path} is open for writing already, in this process or another: close that first, or "
+            "open with readonly=True"
         ) from None
     return lock

@@ -48,11 +48,14 @@ def check_reach(directory: Directory, seqs: Iterable[int]) -> None:
     kept = set(directory.journal.latest_samples(-1))
     for seq in seqs:
         if seq == BEFORE or seq not in kept:
-            which = "some samples of the class were" if seq == BEFORE else f"sample {seq} was"
+            if seq != BEFORE and not 0 < seq <= directory.journal.last:
+                raise TooLate(f"there is no sample {seq}")
+            which = "some samples of the class are" if seq == BEFORE else f"sample {seq} is"
             raise TooLate(
-                f"{which} taken back already, or came before features were kept (open with "
-                "keep='features'), or is no longer within keep_bytes: it cannot be forgotten "
-                "exactly; forget(label) retires a class as it is"
+                f"{which} not among those whose features are kept, so they cannot be forgotten "
+                "exactly: keep='features' (--keep features) of a new classifier keeps them, as "
+                "many as keep_bytes allows. To retire a class as it is: forget(label), or verse "
+                "forget --retire"
             )
 
 

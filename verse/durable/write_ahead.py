@@ -46,6 +46,8 @@ class WriteAhead:
     def must_be_writable(self) -> None:
         if self.readonly:
             raise BadSetting("opened with readonly=True: it answers, but does not learn")
+        if self.directory.closed:
+            raise BadState(f"{self.directory.path} is closed: open it again with verse.open")
         if self._broken:
             raise BadState(f"{self._broken}: open the directory again")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, model_validator
 
 from verse.serve.labels import escape_label
 
@@ -199,7 +199,7 @@ class Undo(_Document):
     seqs: list[Annotated[int, Field(ge=1, le=2**53 - 1)]] | None = Field(
         None, min_length=1, max_length=1000, examples=[[16, 17]]
     )
-    count: int | None = Field(None, ge=1, le=1000, examples=[None])
+    count: StrictInt | None = Field(None, ge=1, le=1000, examples=[None])
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Undo:

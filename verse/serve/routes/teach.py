@@ -13,7 +13,7 @@ from verse.serve.pictures import AnsweredFrame, Picture
 from verse.serve.problems import problems
 from verse.serve.service import Service, result
 
-IMAGE = "JPEG, PNG, WebP, BMP, GIF, TIFF or AVIF"
+IMAGE = "JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF or MPO"
 Upload = Annotated[UploadFile, File(description=IMAGE)]
 
 
