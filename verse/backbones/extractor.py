@@ -59,6 +59,11 @@ class FrozenNetwork:
         )
         self.z_shape: tuple[int, ...] = tuple(self.run(first).shape[1:])
 
+    def __repr__(self) -> str:
+        """Without the network itself."""
+        shape = "×".join(map(str, self.z_shape))
+        return f"<{type(self).__name__}: features {shape}, run by {self._engine.name}>"
+
     @property
     def engine(self) -> str:
         """What runs the network."""

@@ -113,16 +113,18 @@ def _make(
     watch: Watch,
 ) -> Bound:
     train, test = of_classes(ready.train, classes), of_classes(ready.test, classes)
+    how = recipe(len(train), choice)
+    most = how.max_epochs
 
     def epoch(done: int, loss: float) -> None:
-        watch(Stage(f"Offline, {len(classes)} classes, loss {loss:.3f}, epoch", done, 0))
+        watch(Stage(f"Offline, {len(classes)} classes, loss {loss:.3f}, epoch", done, most))
 
     net, log = train_offline(
         ready.backbone.F,
         train,
         train.y,
         seed=run.seed,
-        recipe=recipe(len(train), choice),
+        recipe=how,
         progress=epoch,
     )
     answered = forms.answers(classes)
