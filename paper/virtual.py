@@ -23,6 +23,7 @@ from verse.reports.statistics import ENOUGH, Estimate
 from verse.reports.tables import Table, Text, format_signed
 
 SETS = ("eth80", "asl")
+PARTS_ORDER = "class-instance"
 TITLE = "The virtual step, and VERSE's other parts"
 QUESTION = (
     "Does the virtual step help, and when? VERSE takes a step of size α from the new sample alone "
@@ -59,7 +60,7 @@ def collect(results: Iterable[Result], runs: Iterable[Run]) -> dict[Place, Tried
             place = Place(r.run.dataset.removeprefix("folder:"), r.run.order)
             rates = Rates(float(r.run.settings["alpha"]), float(r.run.settings["beta"]))
             found.setdefault(place, {}).setdefault(rates, []).append(r)
-    return found
+    return dict(sorted(found.items()))
 
 
 def gains(tried: Tried) -> dict[Rates, Estimate]:
@@ -120,11 +121,14 @@ def sections(results: Iterable[Result], recipes: Path, folder: Path) -> list[Sec
 def draw(found: Mapping[Place, Tried], folder: Path) -> ReportFigure:
     """What the virtual step adds, a panel for each data set and ordering, a line for each β."""
     figure, axes = style.panels(len(found), 2.8, rows=2 if len(found) > 2 else 1)
+    betas = sorted({rates.beta for tried in found.values() for rates in tried})
     for axis, (place, tried) in zip(axes, found.items(), strict=True):
         known = gains(tried)
         alphas = sorted({rates.alpha for rates in known})
-        for number, beta in enumerate(sorted({rates.beta for rates in known})):
+        for number, beta in enumerate(betas):  # a β has one colour in all panels
             mine = {rates.alpha: e for rates, e in known.items() if rates.beta == beta}
+            if not mine:
+                continue
             shift = 0.08 * (number - 1)  # whiskers must not cover each other
             axis.errorbar(
                 [alphas.index(alpha) + shift for alpha in mine],
@@ -201,11 +205,12 @@ def parts_table(data: str, results: Iterable[Result], runs: Sequence[Run]) -> Ta
     """A row for each change: μ_all, and the paired difference to the tuned VERSE."""
     order: dict[str, str] = {}
     for run in runs:
-        order.setdefault(run.id, _key(run))  # a value that is tried may be the tuned one
+        if run.order == PARTS_ORDER:  # the others are on the page of ablations
+            order.setdefault(run.id, _key(run))  # a value that is tried may be the tuned one
     by: dict[str, Results] = {key: [] for key in order.values()}
-    for r in sorted(results, key=lambda r: r.run.seed):
-        if r.id in order:
-            by[order[r.id]].append(r)
+    once = {r.id: r for r in results if r.id in order}  # the main comparison has some of them, too
+    for r in sorted(once.values(), key=lambda r: r.run.seed):
+        by[order[r.id]].append(r)
     base = _key(runs[0])
     there = {key: found for key, found in by.items() if found}
     if not there or base not in there:
@@ -239,7 +244,7 @@ def parts_table(data: str, results: Iterable[Result], runs: Sequence[Run]) -> Ta
         )
     note = (
         f"{there[base][0].frames:,} frames. "
-        "μ_all in class-instance order with its 95 % interval; then the paired difference to the "
+        f"μ_all in {PARTS_ORDER} order with its 95 % interval; then the paired difference to the "
         "first row on common seeds, of another method to VERSE with the same memory, with Holm's "
         f"correction over the table. Bold: beyond chance. Dash: fewer than {ENOUGH} common seeds."
     )
