@@ -60,7 +60,7 @@ def collect(results: Iterable[Result], runs: Iterable[Run]) -> dict[Place, Tried
             place = Place(r.run.dataset.removeprefix("folder:"), r.run.order)
             rates = Rates(float(r.run.settings["alpha"]), float(r.run.settings["beta"]))
             found.setdefault(place, {}).setdefault(rates, []).append(r)
-    return dict(sorted(found.items()))
+    return dict(sorted(found.items(), key=lambda item: (SETS.index(item[0].data), item[0].order)))
 
 
 def gains(tried: Tried) -> dict[Rates, Estimate]:
