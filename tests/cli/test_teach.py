@@ -179,6 +179,9 @@ def test_nothing_is_begun_where_nothing_can_be_taught(folder, tmp_path) -> None:
     code, _, err = call("teach", tmp_path / "d", bad)
     assert code == 2 and "rename this folder" in err
     (bad / "caf\udce9").rename(bad / "cup")
+    (tmp_path / "disk" / "lost+found").mkdir(parents=True)  # as good as empty
+    code, out, err = call("teach", tmp_path / "disk", bad, "--threads", 1)
+    assert code == 2 and "0 images learned" in out
     code, out, err = call("teach", tmp_path / "d", bad, "--threads", 1)
     assert code == 2 and "0 images learned" in out and "a.png" in err
     assert not (tmp_path / "d").exists()

@@ -90,6 +90,8 @@ def refuse_foreign(directory: Path) -> None:
     """Raise an error if there is a folder with something else than a classifier in it."""
     ours = ("lock", "acknowledged", "journal.sqlite", "checkpoint-")
     names = [path.name for path in directory.iterdir()] if directory.is_dir() else []
+    # what systems put into a new disk or folder is nobody's
+    names = [name for name in names if not name.startswith(".") and name != "lost+found"]
     if names and not any(name.startswith(ours) for name in names):
         raise BadSetting(
             f"{directory} has other files and no classifier: give the folder of a classifier, or "
