@@ -77,7 +77,9 @@ def test_it_says_what_it_will_do_before_it_starts() -> None:
     result = call(*TOY, "--learner", "tinyer", "--no-offline")
     said = " ".join(result.stderr.split())
     assert "4 classes, 64 training frames in 8 videos" in said
-    assert "tinyer, class-instance, random seed 0, memory 20 samples (20, " in said
+    assert (
+        "tinyer, class-instance, random seed 0, memory 20 samples (20, at most 0.00048 MB)" in said
+    )
     assert "to learn 64 frames with 4 tests" in said and "time about" in said
     assert result.stdout.count("event") == 1  # its table once
     assert "event" not in result.stderr

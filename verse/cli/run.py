@@ -313,8 +313,9 @@ def describe_plan(run: Run, ready: Prepared, resume: bool) -> str:
     learner = build_run_learner(run, ready, len(train))
     held = "none"
     if learner.memory is not None:
-        size = learner.memory.limit * math.prod(ready.backbone.G.z_shape) * 4
-        held = f"{plural(learner.memory.limit, 'sample')} ({run.capacity}, {size / 1e6:.3g} MB)"
+        limit = learner.memory.limit
+        size = limit * math.prod(ready.backbone.G.z_shape) * 4
+        held = f"{plural(limit, 'sample')} ({run.capacity}, at most {size / 1e6:.3g} MB)"
     if run.fps is None:
         took = f"about {format_duration(seconds_to_learn(run, ready))} to learn"
     else:

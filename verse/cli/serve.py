@@ -155,8 +155,9 @@ def command(
 
     # What people want to know comes before torch, which takes seconds to load.
     held = glance_at(directory)
-    remains = ("journal.sqlite", "checkpoint-*.verse")  # opening says what is wrong with them
-    if held is not None or not any(True for name in remains for _ in directory.glob(name)):
+    # of what cannot be read so, opening says what is wrong
+    begun = (directory / "journal.sqlite").exists() or any(directory.glob("checkpoint-*.verse"))
+    if held is not None or not begun:
         say(f"{directory}: {held or 'a new classifier'}")
     say(STOP, "Loading (a few seconds) …")
     given = {name: value for name, value in options.items() if value is not None}

@@ -40,11 +40,7 @@ class Directory:
         self.keep = 0  # entries that stay beyond the undo window, so that they can be forgotten
         self.unwiped = False  # does a reader hinder the wiping?
         if readonly and not (path / "journal.sqlite").exists():
-            if any(CHECKPOINT.fullmatch(file.name) for file in path.glob("*.verse")):
-                raise JournalLost(
-                    f"the journal of {path} is missing: restore a backup, or go on from the newest "
-                    f"checkpoint with verse salvage {path}"
-                )
+            self._refuse_remains(0)
             raise BadState(f"there is no classifier in {path}")
         self._lock = None if readonly else lock_directory(path)
         try:
