@@ -36,6 +36,7 @@ STEPS = (
     "recipe:length-gtsrb_full",
     "recipe:length-eth80",
     "ablation:causes-default",
+    "ablation:unclipped",
     "recipe:joined",
     *(f"tune-short:{name}" for name in SETS[2:]),  # the other methods, before they are compared
     *(f"main:{name}" for name in SETS),

@@ -19,7 +19,7 @@ from pathlib import Path
 from paper import headline, measured, progress, report
 from paper.blocks import filled, table
 from paper.reading import results_in
-from paper.source import PaperResults, changed, read
+from paper.source import PaperResults, read, with_changed
 from verse import learners, streams
 from verse.experiments.result import Result
 
@@ -208,7 +208,7 @@ def _headline() -> str:
 
 def _progress() -> str:
     main, _ = _read()
-    every = main.runs + changed(RESULTS)
+    every = with_changed(main.runs, RESULTS)
     tried = [r for r in every if r.run.validation]
     return progress.block(report.tested(every), tried, DOCS.parent / "recipes")
 

@@ -24,6 +24,7 @@ RECIPES = {
     "scale-*-4percent": "the memory of the first comparison",
     "scale-reference": "what Ω divides by, once for all learners",
     "virtual-*": "the virtual step: α × β without clipping, ten seeds",
+    "unclipped": "VERSE without clipping, as published, on every set",
     "parts-*": "teacher, λ, r, policy, capacity, ten seeds",
     "length-*": "accuracy against the length of the stream",
     "depth-gtsrb_full": "what may learn: last layer, grid, head, last block",

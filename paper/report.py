@@ -20,6 +20,7 @@ from paper import (
     causes,
     claim,
     claims,
+    clipping,
     figures,
     length,
     published,
@@ -27,7 +28,7 @@ from paper import (
     verdicts,
     virtual,
 )
-from paper.source import ROOT, PaperResults, changed, digest
+from paper.source import ROOT, PaperResults, changed, digest, with_changed
 from verse import learners
 from verse.cli.output import plural
 from verse.experiments.result import Result
@@ -55,11 +56,14 @@ def write_all(main: PaperResults, first: PaperResults, out: Path = OUT) -> None:
 
 def main_pages(main: PaperResults, folder: Path, recipes: Path = ROOT / "recipes") -> Pages:
     """Those that only the main comparison has; they say what of them is not finished."""
-    every = main.runs + changed()
+    every = with_changed(main.runs)
     with style.use_style():
         return {
             "length": length.sections(tested(every), recipes, folder),
-            "virtual": virtual.sections(tested(every), recipes, folder),
+            "virtual": [
+                *virtual.sections(tested(every), recipes, folder),
+                clipping.section(tested(every), every, recipes),
+            ],
             "causes": causes.sections(tested(every), recipes),
             "tuning": tuning_table.sections(every, recipes),
         }

@@ -88,6 +88,11 @@ def changed(folder: Path = ROOT / "results") -> list[Result]:
     return list(results_in(folder / ABLATIONS))
 
 
+def with_changed(runs: Iterable[Result], folder: Path = ROOT / "results") -> list[Result]:
+    """These and those in which one thing was changed; a run of both folders is there once."""
+    return list({r.id: r for r in (*changed(folder), *runs)}.values())
+
+
 def digest(folder: Path = ROOT / "results") -> str:
     """Of all files that pages are made from: another one means that the pages are old."""
     files = {*folder.glob("**/*.jsonl"), *(folder.parent / "recipes").glob("**/*.toml")}

@@ -208,9 +208,9 @@ def parts_table(data: str, results: Iterable[Result], runs: Sequence[Run]) -> Ta
         if run.order == PARTS_ORDER:  # the others are on the page of ablations
             order.setdefault(run.id, _key(run))  # a value that is tried may be the tuned one
     by: dict[str, Results] = {key: [] for key in order.values()}
-    once = {r.id: r for r in results if r.id in order}  # the main comparison has some of them, too
-    for r in sorted(once.values(), key=lambda r: r.run.seed):
-        by[order[r.id]].append(r)
+    for r in sorted(results, key=lambda r: r.run.seed):
+        if r.id in order:
+            by[order[r.id]].append(r)
     base = _key(runs[0])
     there = {key: found for key, found in by.items() if found}
     if not there or base not in there:

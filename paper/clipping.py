@@ -1,0 +1,147 @@
+"""VERSE with clipped gradients and without: where it diverges, and what clipping changes.
+
+The trials are those of ``recipes/tuning-rates.toml`` on validation videos; on test videos the tuned
+VERSE of ``recipes/scale-*.toml`` stands beside that of ``recipes/unclipped.toml``.
+``python -m paper.pages`` writes this into docs/results/virtual.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from paper.reading import runs_of
+from verse.experiments.result import Result
+from verse.experiments.run import Run
+from verse.reports import statistics
+from verse.reports.page import Section
+from verse.reports.statistics import Estimate
+from verse.reports.tables import Table, Text, format_signed
+
+SETS = ("eth80", "icub_camera", "gtsrb", "gtsrb_full", "asl")
+ORDERS = ("class-instance", "iid")
+NEAR_CHANCE = 1.5
+TEXT = (
+    "The paper does not clip gradients. Every method could choose to clip or not in "
+    "[tuning](tuning.md), and VERSE chose to clip on all five sets. Without clipping it diverges "
+    "where classes come in turn, from the rates marked ✗ on, so that only smaller rates are left "
+    "to it."
+)
+
+
+def section(tested: Iterable[Result], tried: Iterable[Result], recipes: Path) -> Section:
+    """Both tables, as far as their runs are finished."""
+    found = Section("Clipping", TEXT)
+    found.add(rates_table(tried, runs_of(recipes / "tuning-rates.toml")), compared(tested, recipes))
+    if not found.parts:
+        found.text += "\n\nNo run of `recipes/unclipped.toml` is finished yet."
+    return found
+
+
+def diverged(result: Result) -> bool:
+    """Whether samples were refused because values were not finite, or the end is near chance."""
+    return result.refused > 0 or result.alpha[-1] <= NEAR_CHANCE / len(result.classes)
+
+
+def rates_table(tried: Iterable[Result], runs: Iterable[Run]) -> Table | None:
+    """A row for each set and ordering, a pair of columns for each rate."""
+    known = {r.id: r for r in tried}
+    cells: dict[tuple[str, str], dict[tuple[float, bool], Result]] = {}
+    for run in runs:
+        if run.learner == "verse" and run.id in known:
+            where = run.dataset.removeprefix("folder:"), run.order
+            how = float(run.settings["beta"]), run.settings["clip"] is not None
+            cells.setdefault(where, {})[how] = known[run.id]
+    rates = sorted({rate for by in cells.values() for rate, _ in by})
+    columns = [(rate, clipped) for rate in rates for clipped in (True, False)]
+    rows, records = [], []
+    for (data, order), by in sorted(cells.items(), key=_in_order):
+        row = [Text(data), Text(order)]
+        for how in columns:
+            r = by.get(how)
+            row.append(Text("–" if r is None else f"{r.mu_all:.3f}{' ✗' if diverged(r) else ''}"))
+            if r is not None:
+                about = {"dataset": data, "order": order, "rate": how[0], "clipped": how[1]}
+                records.append(about | {"mu_all": r.mu_all, "diverged": diverged(r)})
+        rows.append(row)
+    names = [f"{rate:g} {'clipped' if clipped else 'not'}" for rate, clipped in columns]
+    note = (
+        "μ_all on validation videos, one seed, α = β = the rate. ✗: diverged, which means that "
+        "samples were refused because gradients were not finite, or that the accuracy at the end "
+        "is near chance."
+    )
+    title = "Rates with and without clipping"
+    return (
+        Table("clipping-rates", title, ["data", "ordering", *names], rows, note, records)
+        if rows
+        else None
+    )
+
+
+def _in_order(item: tuple[tuple[str, str], object]) -> tuple[int, int]:
+    (data, order), _ = item
+    return SETS.index(data), ORDERS.index(order)
+
+
+def compared(tested: Iterable[Result], recipes: Path) -> Table | None:
+    """On test videos: the tuned VERSE, clipped, and the best without clipping."""
+    known = {r.id: r for r in tested}
+    pairs: dict[tuple[str, str], tuple[list[Result], list[Result]]] = {}
+    for data in SETS:
+        for order in ORDERS:
+            both = [
+                [known[i] for i in _verse(recipes / name, data, order) if i in known]
+                for name in (f"scale-{data}.toml", "unclipped.toml")
+            ]
+            if all(both):
+                pairs[data, order] = both[0], both[1]
+    if not pairs:
+        return None
+    leads = _adjusted(pairs)
+    rows, records = [], []
+    for (data, order), (clipped, free) in pairs.items():
+        lead = leads.get((data, order))
+        told = (
+            "–"
+            if lead is None
+            else f"{format_signed(lead.mean)} ({format_signed(lead.low)} … "
+            f"{format_signed(lead.high)})"
+        )
+        means = [str(statistics.mu(runs)) for runs in (clipped, free)]
+        decided = lead is not None and (lead.low > 0 or lead.high < 0)
+        spoilt = str(sum(map(diverged, free)))
+        cells = [Text(data), Text(order), *map(Text, means), Text(told, decided), Text(spoilt)]
+        rows.append(cells)
+        records.append(
+            {"dataset": data, "order": order, "n": len(free), "diverged": int(spoilt)}
+            | {"clipped": statistics.mu(clipped).mean, "free": statistics.mu(free).mean}
+            | ({} if lead is None else {"difference": lead.mean, "p": lead.p})
+        )
+    head = ["data", "ordering", "clipped, as tuned", "not clipped, 0.03", "difference", "diverged"]
+    note = (
+        "μ_all on test videos with its 95 % interval. Not clipped: α = β = 0.03, the best rate "
+        "without clipping on every set. Then the paired difference, not clipped − clipped, on "
+        "common seeds, with Holm's correction over the table (bold: beyond chance), and how many "
+        "runs without clipping diverged."
+    )
+    return Table("clipping", "VERSE clipped and not clipped", head, rows, note, records)
+
+
+def _verse(recipe: Path, data: str, order: str) -> list[str]:
+    return [
+        run.id
+        for run in runs_of(recipe)
+        if (run.learner, run.dataset, run.order) == ("verse", f"folder:{data}", order)
+    ]
+
+
+def _adjusted(
+    pairs: Mapping[tuple[str, str], tuple[list[Result], list[Result]]],
+) -> dict[tuple[str, str], Estimate]:
+    """Paired differences with Holm's correction, where there are enough common seeds."""
+    sure = {}
+    for place, (clipped, free) in pairs.items():
+        lead = statistics.difference(free, clipped, "mu")
+        if lead is not None and lead.enough:
+            sure[place] = lead
+    return dict(zip(sure, statistics.adjust(list(sure.values())), strict=True))
