@@ -14,6 +14,8 @@ from pathlib import Path
 from verse.configuration import DEFAULT_LEARNER
 from verse.experiments.recipe import read_recipe
 from verse.experiments.result import Result
+from verse.experiments.run import Run
+from verse.learners import defaults
 from verse.reports import statistics, style
 from verse.reports.cells import Results
 from verse.reports.figures import ReportFigure
@@ -57,11 +59,26 @@ def identities(recipes: Path) -> set[str]:
     names = set[str]()
     for data in SETS:
         short = read_recipe(recipes / f"length-{data}.toml").runs
-        whole = read_recipe(recipes / f"scale-{data}.toml").runs
         learners = {run.learner for run in short}
-        names |= {run.id for run in short}
-        names |= {run.id for run in whole if run.learner in learners and run.order in ORDERS}
+        whole = [
+            run
+            for run in read_recipe(recipes / f"scale-{data}.toml").runs
+            if run.learner in learners and run.order in ORDERS
+        ]
+        names |= {run.id for run in (*short, *whole)}
+        # the runs with a reference are some of them, though they leave defaults unnamed; tables
+        # show each but once
+        meant = {_meaning(run) for run in whole}
+        references = read_recipe(recipes / "scale-reference.toml").runs
+        names |= {run.id for run in references if _meaning(run) in meant}
     return names
+
+
+def _meaning(run: Run) -> tuple[object, ...]:
+    """What a run is, whether or not it names settings that are the defaults."""
+    settings = defaults(run.learner) | dict(run.settings)
+    known = sorted((name, repr(value)) for name, value in settings.items())
+    return run.dataset, run.learner, run.order, run.seed, run.capacity, *known
 
 
 def collect(results: Iterable[Result], wanted: set[str]) -> dict[tuple[str, str], ByLength]:

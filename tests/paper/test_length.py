@@ -49,6 +49,13 @@ def test_the_shortened_streams_and_the_whole_one_belong_to_it(runs: list[Run]) -
     assert by[0] == by[1] >= {*length.CLOSED, "verse", "verse-joint"}
 
 
+def test_a_run_with_a_reference_belongs_to_it_if_it_has_the_same_settings() -> None:
+    wanted = length.identities(RECIPES)
+    found = {(r.dataset, r.seed) for r in read("scale-reference") if r.id in wanted}
+    assert ("folder:eth80", 0) in found and ("folder:gtsrb_full", 4) in found
+    assert "folder:asl" not in {data for data, _ in found}  # there ncm is tuned to the grid
+
+
 def test_at_which_length_a_network_passes_closed_forms(runs: list[Run], tmp_path: Path) -> None:
     page = length.sections([done(run, grown(run)) for run in runs], RECIPES, tmp_path)
     text = page[0].text
