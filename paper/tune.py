@@ -2,9 +2,10 @@
 
 The first (``recipes/tuning-rates.toml``; for methods that run on the short sets only
 ``tuning-rates-short.toml``) gives every method that descends the same rates, with and without
-clipping. ``edges`` goes on where the best rate is the largest or smallest that was tried;
-``knobs`` writes the second stage, three other values of what matters to a method beside the best of
-the first, with three seeds; ``tuned`` writes its best settings into the recipe of the comparison::
+clipping. ``edges`` goes on where the best rate, or the number of a closed form, is the largest or
+smallest that was tried; ``knobs`` writes the second stage, three other values of what matters to a
+method beside the best of the first, with three seeds; ``tuned`` writes its best settings into the
+recipe of the comparison::
 
     python -m paper.tune edges asl   # writes recipes/tuning-edges-asl.toml; empty when it is done
     python -m paper.tune knobs asl   # writes recipes/tuning-knobs-asl.toml
@@ -31,6 +32,7 @@ RECIPES = Path("recipes")
 RATES = RECIPES / "tuning-rates.toml"
 SHORT = RECIPES / "tuning-rates-short.toml"  # methods that run on the short sets only
 SMALLEST, LARGEST = 0.001, 10.0  # beyond these nobody would look
+NUMBERS = ("ridge", "shrinkage", "gamma")  # of closed forms
 SEEDS = [100, 101, 102]
 Settings = dict[str, Any]
 
@@ -80,31 +82,47 @@ def rate_of(settings: Mapping[str, Any]) -> float | None:
     return None if found is None else float(found)
 
 
+def number_of(settings: Mapping[str, Any]) -> tuple[tuple[str, ...], float] | None:
+    """The rate, or the number of a closed form: how it is called, and its value.
+
+    >>> number_of({"lr": 0.1}), number_of({"features": "grid", "ridge": 1.0})
+    ((('lr',), 0.1), (('ridge',), 1.0))
+    """
+    rate = rate_of(settings)
+    if rate is not None:
+        return (("lr",) if "lr" in settings else ("alpha", "beta")), rate
+    name = next((name for name in NUMBERS if settings.get(name) is not None), None)
+    return None if name is None else ((name,), float(settings[name]))
+
+
 def edges(name: str, results: Mapping[str, Result]) -> list[tuple[str, Settings]]:
-    """Trials beyond the edge, (learner, settings), for methods whose best rate lies at one."""
+    """Trials beyond the edge, (learner, settings), for methods whose best number lies at one."""
     runs = first_stage(name, results)
     found = []
     for choice in choose_settings(runs, results):
-        best = rate_of(choice.settings)
+        best = number_of(choice.settings)
         if best is None:
             continue
-        tried = sorted(
-            {rate_of(run.settings) or 0 for run in runs if run.learner == choice.learner}
-        )
+        names, value = best
+        numbers = (number_of(run.settings) for run in runs if run.learner == choice.learner)
+        tried = sorted({number[1] for number in numbers if number})
+        largest = 1.0 if names == ("shrinkage",) else LARGEST
         further = [
-            rate
-            for rate, at in (
+            number
+            for number, at in (
                 (next_rate(tried[-1]), tried[-1]),
                 (next_rate(tried[0], down=True), tried[0]),
             )
-            if at == best and SMALLEST <= rate <= LARGEST
+            if at == value and SMALLEST <= number <= largest
         ]
-        for rate in further:
-            names = ("alpha", "beta") if "lr" not in choice.settings else ("lr",)
-            for clip in (1.0, None):
-                found.append(
-                    (choice.learner, choice.settings | dict.fromkeys(names, rate) | {"clip": clip})
-                )
+        clips: list[Settings] = (
+            [{"clip": 1.0}, {"clip": None}] if "clip" in choice.settings else [{}]
+        )
+        for number in further:
+            found += [
+                (choice.learner, choice.settings | dict.fromkeys(names, number) | clip)
+                for clip in clips
+            ]
     return found
 
 

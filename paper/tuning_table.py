@@ -21,17 +21,17 @@ STAGES = """Tuning has two stages and uses validation videos only, never a test 
 
 1. Eight trials for every method trained by gradient descent: learning rates 0.01, 0.03, 0.1 and
    0.3, clipped at 1 or not, in class-instance and iid, with one seed (`recipes/tuning-rates.toml`,
-   and `tuning-rates-short.toml` for the methods that run on the short sets only). If the best rate
-   is the largest or the smallest one, the next one is tried as well, until the best is not at the
-   edge (`tuning-edges-*.toml`). VERSE has α = β here.
+   and `tuning-rates-short.toml` for the methods that run on the short sets only). Closed forms try
+   their features and one number. If the best rate or number is the largest or the smallest one, the
+   next one is tried as well, until the best is not at the edge (`tuning-edges-*.toml`). VERSE has
+   α = β here.
 2. Four trials with three seeds (`tuning-knobs-*.toml`): the best of the first stage, and three
    other values of the setting that matters most for the method. Methods without such a setting use
    the next best of the first stage.
 
-Trials use at most 1,600 training frames of a set and 10 samples per class. Closed forms choose
-their features and one number, in three to nine trials. `verse-no-virtual` and `verse-new-sample`
-are controls for VERSE and use its settings. `verse-joint` is not tuned: it has the same settings
-for all data."""
+Trials use at most 1,600 training frames of a set and 10 samples per class. `verse-no-virtual` and
+`verse-new-sample` are controls for VERSE and use its settings. `verse-joint` is not tuned: it has
+the same settings for all data."""
 
 
 def sections(results: Sequence[Result], recipes: Path) -> list[Section]:
@@ -48,8 +48,9 @@ def first_stage(results: Mapping[str, Result], recipes: Path) -> Table | None:
     """For each finished set and method: the best with clipping, the best without."""
     rows, records = [], []
     runs: list[Run] = []
-    for name in ("tuning-rates", "tuning-rates-short"):
-        runs += read_recipe(recipes / f"{name}.toml").runs
+    stage = [recipes / f"{name}.toml" for name in ("tuning-rates", "tuning-rates-short")]
+    for file in [*stage, *sorted(recipes.glob("tuning-edges-*.toml"))]:
+        runs += read_recipe(file).runs
     for name in dict.fromkeys(run.dataset for run in runs):
         mine = [run for run in runs if run.dataset == name]
         for learner in dict.fromkeys(run.learner for run in mine):
@@ -66,7 +67,8 @@ def first_stage(results: Mapping[str, Result], recipes: Path) -> Table | None:
     head = ["data", "method", "clipped at 1", "not clipped", "class-instance", "iid", "trials"]
     note = (
         "Mean μ_all of both orderings on validation videos, one seed, with the best learning rate "
-        "of those above; then each ordering, for the better of clipped and not clipped."
+        "of those tried, beyond an edge too; then each ordering, for the better of clipped and "
+        "not clipped."
     )
     title = "First stage: learning rate and clipping"
     return Table("tuning-first", title, head, rows, note, records) if rows else None

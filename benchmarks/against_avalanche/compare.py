@@ -42,7 +42,7 @@ def ours(method: str, **settings: object) -> learners.Learner:
     learner = learners.build(method, F, Reservoir(1000), lr=LR, clip=None, **settings)
     with torch.no_grad():
         for label in range(CLASSES):
-            learner._output(label)
+            learner.add_label(label)
     return learner
 
 

@@ -65,6 +65,20 @@ def test_rates_go_on_beyond_an_edge() -> None:
     ]
 
 
+def test_numbers_of_closed_forms_go_on_too() -> None:
+    best = {
+        "slda-grid": {"shrinkage": 0.1},
+        "slda": {"shrinkage": None},  # by a formula: no number, no edge
+        "ridge": {"ridge": 0.1, "features": "grid"},
+        "ranpac": {"ridge": 1.0},
+    }
+    closed = [pair for pair in tune.edges("asl", results(best)) if pair[0] in best]
+    assert closed == [
+        ("slda-grid", {"shrinkage": 0.3}),
+        ("ridge", {"features": "grid", "ridge": 0.03}),
+    ]
+
+
 def test_the_second_stage_begins_with_the_best_of_the_first(recipes: Path) -> None:
     found = results({"verse": {"beta": 0.1, "clip": None}, "tinyer": {"lr": 0.1, "clip": 1.0}})
     trials = tune.second_stage("asl", found)

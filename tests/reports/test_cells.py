@@ -8,7 +8,7 @@ import pytest
 
 from tests.reports.made import made
 from verse.experiments.result import Result
-from verse.reports import scores
+from verse.reports import offline, scores
 from verse.reports.cells import SortedResults, rank_learners
 
 EASY, HARD = [0.9] * 12, [0.5] * 12
@@ -110,6 +110,17 @@ def test_a_cell_says_what_it_cost_and_what_it_was_divided_by() -> None:
     assert marked == {"tinyer": True, "ncm": False}
     head = scores.cell_table(found, bench, "class-instance", scores.records(found)).head
     assert head[1] == "μ_all" and {"Ω_all", "paper's Ω", "seeds", "ms a sample"} <= set(head)
+
+
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [(0.7, "failed at 2 of 2 events: Ω is too high there"), (1.0, "passed at all 2 events")],
+)
+def test_the_gate_says_where_it_failed(bound: float, told: str) -> None:
+    found = SortedResults([made("tinyer", 0, EASY, [bound] * 12)])
+    table = offline.tabulate_offline(found, found.benches[0])
+    assert table is not None
+    assert table.rows[0][table.head.index("gate")].text == told
 
 
 def test_without_offline_nothing_is_divided() -> None:
