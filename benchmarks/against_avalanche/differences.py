@@ -1,4 +1,4 @@
-"""What the comparisons of today's rivals share: a line for each difference, and its limit."""
+"""What the comparisons share: a line for each difference with its limit, and small networks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _too_far: list[str] = []
 
 
 def report(method: str, what: str, found: float, limit: float | None = None) -> None:
-    """Without a limit the two differ on purpose."""
-    allowed = "differs on purpose" if limit is None else f"at most {limit:.0e}"
+    """Without a limit the two are not the same; README.md says why."""
+    allowed = "not the same" if limit is None else f"at most {limit:.0e}"
     print(f"{method:7} {what:60} {found:7.1e}  {allowed}")
     if limit is not None and not found <= limit:
         _too_far.append(f"{method}: {what}")

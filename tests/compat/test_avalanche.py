@@ -63,16 +63,28 @@ def test_an_empty_benchmark_is_told() -> None:
         build_stream(Thing(train_stream=[], test_stream=[]), identity(8).G)
 
 
-def test_the_real_library(root: Path) -> None:
+def run(script: str, root: Path) -> subprocess.CompletedProcess[str]:
+    """A script of this project beside the real library."""
     wanted = [f"avalanche-lib=={VERSION}", f"torchvision=={VISION}"]
     python = find_python("avalanche", wanted, root)
-    done = subprocess.run(
-        [str(python), "-W", "ignore", str(root / "tests" / "compat" / "avalanche_script.py")],
+    return subprocess.run(
+        [str(python), "-W", "ignore", str(root / script)],
         env={**os.environ, "PYTHONPATH": str(root)},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_the_rivals_agree_with_those_of_the_real_library(root: Path) -> None:
+    done = run("benchmarks/against_avalanche/rivals.py", root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = {line.split()[0] for line in done.stdout.splitlines()}
+    assert told == {"er-ace", "scr", "mir", "fecam", "slda"}
+
+
+def test_the_real_library(root: Path) -> None:
+    done = run("tests/compat/avalanche_script.py", root)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["version"] == VERSION
