@@ -88,6 +88,25 @@ def test_settings_that_benches_differ_in_are_in_their_names() -> None:
     assert len(scores.ranks(listed).head) == 2 + 2
 
 
+def test_places_are_among_the_methods_that_ran_everywhere() -> None:
+    right = {"derpp": 0.9, "mir": 0.8, "gem": 0.7, "tinyer": 0.6}
+    listed = scores.records(
+        SortedResults(
+            made(learner, seed, [share], dataset=data)
+            for data in ("eth80", "asl")
+            for learner, share in right.items()
+            for seed in range(3)
+            if data == "eth80" or learner in ("derpp", "tinyer")
+        )
+    )
+    table = scores.ranks(listed)
+    found = {row[0].text: [cell.text for cell in row[2:]] for row in table.rows}
+    head = [name.partition(",")[0] for name in table.head[2:]]
+    assert list(found) == ["derpp", "tinyer", "mir", "gem"]
+    assert found["tinyer"] == ["2.0", "2.0"]  # not 4.0 where more methods ran
+    assert dict(zip(head, found["gem"], strict=True)) == {"asl": "–", "eth80": "2.0"}
+
+
 def test_one_seed_ties_nobody() -> None:
     found = SortedResults(
         [made("derpp", 0, EASY), made("ncm", 0, EASY), made("tinyer", 0, [0.1] * 12)]
