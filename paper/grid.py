@@ -47,7 +47,8 @@ STEPS = (
     "tuning:tuning-resnet18",
     "recipe:resnet18-paper",
     "recipe:resnet18-asl",
-    "recipe:depth-gtsrb_full",
+    "tuning:tuning-depth",
+    "recipe:depth-gtsrb",
 )
 
 
