@@ -88,6 +88,23 @@ def test_settings_that_benches_differ_in_are_in_their_names() -> None:
     assert len(scores.ranks(listed).head) == 2 + 2
 
 
+@pytest.mark.parametrize(("rivals", "place"), [(1, "first"), (5, "tied")])
+def test_who_is_first_among_many_is_judged_with_their_number(rivals: int, place: str) -> None:
+    names = ("tinyer", "ncm", "mir", "gem", "fifo")[:rivals]
+    theirs = [run for name in names for run in runs(name, dict.fromkeys(range(3), 0.5))]
+    found = SortedResults(runs("derpp", {0: 0.70, 1: 0.75, 2: 0.65}) + theirs)  # p is 0.02
+    assert {r["learner"]: r["place"] for r in scores.records(found)}["derpp"] == place
+
+
+def test_a_hard_ordering_that_few_ran_does_not_change_the_order_of_rows() -> None:
+    found = SortedResults(
+        runs("derpp", {0: 0.9})
+        + runs("derpp", {0: 0.3}, order="instance")
+        + runs("tinyer", {0: 0.8})
+    )
+    assert scores.competitors(found, found.benches[0]) == ["derpp", "tinyer"]
+
+
 def test_places_are_among_the_methods_that_ran_everywhere() -> None:
     right = {"derpp": 0.9, "mir": 0.8, "gem": 0.7, "tinyer": 0.6}
     listed = scores.records(

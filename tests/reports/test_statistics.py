@@ -19,13 +19,34 @@ def half(estimate: statistics.Estimate) -> float:
     return (estimate.high - estimate.low) / 2
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 10])
-def test_p_agrees_with_the_interval(n: int) -> None:
+@pytest.mark.parametrize("df", [1.0, 2.0, 4.5, 90.0])
+def test_p_agrees_with_the_interval(df: float) -> None:
     for mean, low, high in ((0.1, 0.0, 0.2), (-0.1, -0.3, 0.0)):
-        assert statistics.p_value(mean, low, high, n) == pytest.approx(0.05)
-    assert statistics.p_value(0.1, 0.001, 0.2, n) < 0.05 < statistics.p_value(0.1, -0.001, 0.2, n)
-    t = 0.1 / (0.15 / stats.t.ppf(0.975, n - 1))  # and is Student's in between
-    assert statistics.p_value(0.1, -0.05, 0.25, n) == pytest.approx(2 * stats.t.sf(t, n - 1))
+        assert statistics.p_value(mean, low, high, df) == pytest.approx(0.05)
+    assert statistics.p_value(0.1, 0.001, 0.2, df) < 0.05 < statistics.p_value(0.1, -0.001, 0.2, df)
+    t = 0.1 / (0.15 / stats.t.ppf(0.975, df))  # and is Student's in between
+    assert statistics.p_value(0.1, -0.05, 0.25, df) == pytest.approx(2 * stats.t.sf(t, df))
+
+
+@pytest.mark.parametrize(("videos", "n"), [(12, 3), (100, 3), (24, 10)])
+def test_a_difference_of_zero_is_rarely_called_one(videos: int, n: int) -> None:
+    """Neither by itself nor, at a tenth of the level, among ten rivals; and a true one is found."""
+    random = np.random.default_rng(0)
+    weights = random.exponential(size=(400, videos))
+    weights /= weights.sum(1, keepdims=True)
+
+    def p(by_video: float, by_seed: float, truth: float = 0.0) -> float:
+        each = by_video * np.sqrt(videos) * random.standard_normal(videos)
+        runs = truth + each + by_seed * np.sqrt(n) * random.standard_normal((n, 1))
+        return statistics._interval(weights @ runs.T, float(runs.mean()), videos).p
+
+    for by_video, by_seed in ((1.0, 0.05), (1.0, 1.0), (0.3, 1.0)):
+        found = np.array([p(by_video, by_seed) for _ in range(400)])
+        assert np.mean(found < 0.05) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+        assert np.mean(found < 0.005) < 0.025
+    # six standard errors of many videos are found even after correction for ten rivals
+    if videos > 50:
+        assert np.mean([p(1.0, 0.05, truth=6.0) < 0.005 for _ in range(100)]) > 0.9
 
 
 def test_holm_never_helps_and_keeps_the_order() -> None:
@@ -58,8 +79,9 @@ def test_test_videos_are_resampled_too() -> None:
     even = statistics.mu([made("verse", s, EVEN) for s in seeds])
     assert uneven.mean == even.mean == 0.5
     assert half(even) == pytest.approx(0, abs=1e-6)
-    # a mean of 12 coins, weighted by Bayesian bootstrap: standard deviation 0.5 / √13
-    assert half(uneven) == pytest.approx(1.96 * 0.5 / np.sqrt(13), rel=0.1)
+    # a mean of 12 coins: the interval of the t-test over videos
+    error = np.std(HALF, ddof=1) / np.sqrt(12)
+    assert half(uneven) == pytest.approx(stats.t.ppf(0.975, 11) * error, rel=0.1)
     fewer = statistics.mu([made("verse", s, HALF[:4]) for s in seeds])
     assert half(fewer) > 1.4 * half(uneven)
     relative = statistics.omega([made("verse", s, HALF, HALF) for s in seeds])
@@ -99,5 +121,5 @@ def test_a_paired_difference_with_itself_is_nothing(store: Store) -> None:
     found = SortedResults(store.results())
     (bench,) = found.benches
     runs = found.main(bench)["tinyer"]["iid"]
-    assert statistics.difference(runs, runs) == (0.0, 0.0, 0.0, 3, 1.0)
+    assert statistics.difference(runs, runs) == (0.0, 0.0, 0.0, 3, 1.0, 2.0)
     assert statistics.difference(runs[:1], runs[1:]) is None

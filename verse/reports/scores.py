@@ -13,7 +13,6 @@ from verse.reports.cells import (
     Cells,
     Results,
     SortedResults,
-    competes,
     fine_tunes,
     most_common,
     orders_of,
@@ -30,11 +29,12 @@ SIGNS = {"tied": "≈", "undecided": "?"}
 UNSOUND = "†"
 RULE = (
     "Mean accuracy over the stream (μ_all) with its 95 % interval over seeds and test videos. Rows "
-    "are ordered by it: by the number of rivals beaten on the seeds that both have. Bold: the best "
-    "streaming method, which here means every method that answers without fine-tuning first. It is "
-    "first where the paired interval of its lead over every rival excludes zero; otherwise ≈ marks "
-    f"it and those that are not told apart from it. ?: fewer than {ENOUGH} seeds in common with a "
-    f"rival. {MARK}: fine-tunes on its memory before it answers, and does not compete."
+    "are ordered by it: by how many methods have a lower mean on the seeds that both have. Bold: "
+    "the best streaming method, which here means every method that answers without fine-tuning "
+    "first. It is first where the paired interval of its lead over every rival, with Holm's "
+    "correction, excludes zero; otherwise ≈ marks it and those that are not told apart from it. "
+    f"?: fewer than {ENOUGH} seeds in common with a rival. {MARK}: fine-tunes on its memory before "
+    "it answers, and does not compete."
 )
 ABOUT_OMEGA = (
     "Ω_all is the mean ratio to the best reference, the paper's Ω that to Offline trained by SGD, "
@@ -50,13 +50,16 @@ def find_standing(cells: Cells, order: str) -> dict[str, str]:
     if len(names) < 2:
         return dict.fromkeys(names, "alone")
     best = names[0]
-    place = dict.fromkeys(names, "")
-    for name in names[1:]:
-        lead = statistics.difference(cells[best][order], cells[name][order], "mu")
-        if lead is None or not lead.enough:
-            place[name] = "undecided"
-        elif not lead.low > 0:
-            place[name] = "tied"
+    place = dict.fromkeys(names, "undecided")
+    leads = {
+        name: lead
+        for name in names[1:]
+        if (lead := statistics.difference(cells[best][order], cells[name][order], "mu"))
+        and lead.enough
+    }
+    # the same correction as where claims are judged: one of many rivals is behind by chance
+    for name, lead in zip(leads, statistics.adjust(list(leads.values())), strict=True):
+        place[name] = "" if lead.low > 0 else "tied"
     rivals = {place[name] for name in names[1:]}
     worst = next((word for word in ("undecided", "tied") if word in rivals), "first")
     return place | {best: worst}
@@ -252,8 +255,9 @@ def cell_table(found: SortedResults, bench: Bench, order: str, listed: list[Reco
         )
     )
     note = (
-        "Ordered by the number of rivals beaten on the seeds both have. Milliseconds are medians "
-        "of learning alone, without G, one thread, several runs at once and at different times: "
+        "Ordered by how many methods have a lower mean on the seeds both have. Milliseconds are "
+        "medians of learning alone, without computing the features, one thread, several runs at "
+        "once and at different times: "
         f"differences below a factor of two mean nothing.{told}"
     )
     return Table(
@@ -358,11 +362,10 @@ def ranks(listed: list[Record]) -> Table:
 
 
 def competitors(found: SortedResults, bench: Bench) -> list[str]:
-    """Competing learners by their mean over all orderings, the best first."""
+    """Competing learners by their mean place over the orderings, the best first."""
     cells = found.main(bench)
-    mean = {
-        name: sum(statistics.mu(runs).mean for runs in by.values()) / len(by)
-        for name, by in cells.items()
-        if competes(name)
-    }
-    return sorted(mean, key=lambda name: -mean[name])
+    places: dict[str, list[int]] = {}
+    for order in orders_of(cells):
+        for place, name in enumerate(rank_learners(cells, order), 1):
+            places.setdefault(name, []).append(place)
+    return sorted(places, key=lambda name: _mean(places[name]))
