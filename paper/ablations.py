@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -66,7 +67,11 @@ class Ablation:
         }
         said = format_settings(fixed)
         otherwise = f"Otherwise {said}, and defaults." if said else "Otherwise defaults."
-        return f"{self.knob.meaning}{otherwise}"
+        told = ""
+        if self.knob.named:
+            setting, symbol = self.knob.named
+            told = f"{self.knob.reference}: {symbol} = {every[0].settings[setting]:g}. "
+        return f"{told}{self.knob.meaning}{otherwise}"
 
     def table(self) -> Table:
         """Orderings × values."""
@@ -115,22 +120,28 @@ def find(found: SortedResults) -> list[Ablation]:
     """Every knob that was turned, for each data set, backbone and learner."""
     tested = {key: runs for key, runs in found.cells.items() if key.bench.validation is None}
     verses = {key: runs for key, runs in tested.items() if is_verse(key.learner)}
+    common = Counter[tuple[Bench, str, str]]()
+    for key, runs in verses.items():
+        common[key.bench, key.learner, key.settings] += len(runs)
     ablations = []
     for knob in KNOBS:
         places: dict[Place, Turned] = {}
+        usual = Counter[Place]()  # the runs of the settings that most runs have: the tuned ones
         for key, runs in verses.items():
             for base in knob.bases(key, verses):
-                orders = places.setdefault(Place(key.bench, key.learner, base), {})
+                at = Place(key.bench, key.learner, base)
+                orders = places.setdefault(at, {})
                 orders.setdefault(key.order, {})[knob.value(key, runs)] = runs
-        largest: dict[tuple[Bench, str], Turned] = {}  # more than one may have been ablated
+                usual[at] = max(usual[at], common[key.bench, key.learner, key.settings])
+        largest: dict[tuple[Bench, str], Place] = {}  # more than one may have been ablated
         for at, turned in places.items():
-            known = largest.get((at.bench, at.learner))
-            if known is None or _size(turned) > _size(known):
-                largest[at.bench, at.learner] = turned
+            known = largest.setdefault((at.bench, at.learner), at)
+            if (*_size(turned), usual[at]) > (*_size(places[known]), usual[known]):
+                largest[at.bench, at.learner] = at
         ablations += [
-            _ablation(knob, bench, learner, turned)
-            for (bench, learner), turned in largest.items()
-            if max(len(by) for by in turned.values()) > 1
+            _ablation(knob, at.bench, at.learner, places[at])
+            for at in largest.values()
+            if max(len(by) for by in places[at].values()) > 1
         ]
     return sorted(ablations, key=lambda a: ([k.name for k in KNOBS].index(a.knob.name), a.name))
 

@@ -29,13 +29,31 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """Confirmed, not reproduced, not confirmed (no effect) or undecided, in this regime."""
+        """Confirmed, partly, not reproduced, not confirmed (no effect) or undecided, in this
+        regime."""
         outcomes = {e.outcome for e in self.evidence}
         if FAILS in outcomes:
             return REFUSED
         if outcomes == {HOLDS} and not self.missing:
             return "confirmed"
+        if {HOLDS, NONE} <= outcomes:
+            return f"partly: holds in {self._count(HOLDS)} of {len(self.evidence)}"
         return "not confirmed" if NONE in outcomes else "undecided"
+
+    @property
+    def short(self) -> str:
+        """How many comparisons hold, and where the others are: they are listed elsewhere."""
+        every = len(self.evidence)
+        parts = []
+        for outcome in (HOLDS, FAILS, NONE, OPEN, MISSING):
+            there = [e.where for e in self.evidence if e.outcome == outcome]
+            where = f"{len(there)} of {every}"
+            if outcome != HOLDS and len(there) < every and len(set(there)) <= LISTED:
+                where = ", ".join(dict.fromkeys(there))
+            if there:
+                parts.append(f"{outcome} in {where}")
+        parts += [f"missing: {each}" for each in self.missing]
+        return "; ".join(parts)
 
     @property
     def why(self) -> str:
@@ -56,7 +74,7 @@ class Claim:
             parts.append(f"no effect in {len(none)}: {'; '.join(none)}")
         close = [e.text for e in self.evidence if e.outcome == OPEN]
         if close:
-            parts.append(f"too close in {len(close)}: {'; '.join(close)}")
+            parts.append(f"{OPEN} in {len(close)}: {'; '.join(close)}")
         lacking = [e.text for e in self.evidence if e.outcome == MISSING] + self.missing
         if lacking:
             parts.append(f"missing: {'; '.join(lacking)}")
@@ -91,7 +109,7 @@ def table(claims: Sequence[Claim]) -> Table:
             Text(c.text, link=c.figure),
             Text(c.where),
             Text(c.verdict, c.verdict != "undecided"),
-            Text(". ".join(filter(None, (c.why, c.remark)))),
+            Text(". ".join(filter(None, (c.short, c.remark)))),
         ]
         for c in claims
     ]
@@ -99,8 +117,9 @@ def table(claims: Sequence[Claim]) -> Table:
         "Every comparison is a paired difference on common seeds with its 95 % interval, positive "
         "where the claim is right. Confirmed: all of them lie above zero. Not reproduced: at least "
         "one lies below. p and intervals have Holm's correction over the comparisons of a claim. "
-        "Not confirmed: none lies below, and at least one is no effect: its interval "
-        f"within ± {NEGLIGIBLE}. Undecided: the rest, or fewer than {ENOUGH} seeds."
+        "Not confirmed: none lies below or above, and at least one is no effect, its interval "
+        f"within ± {NEGLIGIBLE}; partly, if others lie above. Undecided: the rest, or fewer than "
+        f"{ENOUGH} seeds."
     )
     records = [{k: v for k, v in c.record().items() if k != "evidence"} for c in claims]
     return Table(
@@ -133,7 +152,10 @@ def evidence_table(claims: Sequence[Claim]) -> Table:
                 ]
             )
             rows.append(
-                [Text(t) for t in (c.name, where, f"{e.what} ({symbol})", *cells, e.outcome)]
+                [
+                    Text(t)
+                    for t in (c.name, where, f"{e.said or e.what} ({symbol})", *cells, e.outcome)
+                ]
             )
             records.append(
                 {
@@ -149,6 +171,7 @@ def evidence_table(claims: Sequence[Claim]) -> Table:
     head = ["claim", "where", "compared", "difference", "seeds", "p", "outcome"]
     note = (
         "p agrees with the interval; both have Holm's correction over the comparisons of a claim "
-        "on a data set."
+        "on a data set. Where a gain is claimed to be small, the difference is how far it lies "
+        "below what is claimed."
     )
     return Table("claims-evidence", "The comparisons behind them", head, rows, note, records)

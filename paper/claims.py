@@ -2,9 +2,9 @@
 
 A claim is a set of comparisons, each a paired difference that is positive where the claim is right.
 It is not reproduced where one of them lies below zero beyond chance, confirmed where all lie above,
-not confirmed where one of them shows that there is no effect to speak of, and undecided otherwise,
-with the runs that are missing or the comparisons that are too close. All of this is said of the
-regime of the runs: their length and memory are not the paper's.
+not confirmed where one of them shows that there is no effect to speak of (partly, if others lie
+above), and undecided otherwise, with the runs that are missing or the comparisons that are not told
+apart. All of this is said of the regime of the runs: their length and memory are not the paper's.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from paper.knobs import EMA_LEVELS, Value
 from paper.losses import Curve
 from paper.published import margins
 from paper.source import PaperResults
-from paper.verdicts import Verdict
+from paper.verdicts import CISLL_MEANS, Verdict
 from verse import streams
 from verse.reports import statistics
-from verse.reports.cells import Results, orders_of
+from verse.reports.cells import Bench, Results, orders_of
+from verse.reports.tables import format_signed
 
 ALL = streams.names()
 TEMPORAL = ("instance", "class-instance")
@@ -63,7 +64,8 @@ def evaluate(
         ),
         _first(
             "first-conforming",
-            "The same among those of them that keep to class-incremental streaming learning.",
+            "The same among those of them that keep to class-incremental streaming learning: "
+            f"{CISLL_MEANS}.",
             conforming,
             found,
         ),
@@ -138,7 +140,10 @@ def _little(a: Ablation) -> list[Evidence]:
             continue
         by = a.runs[gain.where]
         rest = statistics.contrast([(-1.0, by[0.3]), (1.0, by[0.0])], a.measure, LITTLE)
-        listed.append(judged(gain.where, f"{LITTLE} − gain", a.measure, rest))
+        said = (
+            f"gain of λ = 0.3 over 0: {format_signed(gain.estimate.mean)}, claimed below {LITTLE:g}"
+        )
+        listed.append(judged(gain.where, f"{LITTLE} − gain", a.measure, rest, said=said))
     return listed
 
 
@@ -236,8 +241,15 @@ def _first(
     lacking = plan.missing({(v.dataset, v.order) for v in mine}) if mine else len(plan.cells)
     if lacking:
         missing.append(f"{lacking} cells of {len(plan.cells)}: verse compare {plan.recipe}")
-    sets = ", ".join(dict.fromkeys(bench.title for bench in found.compared))
-    return Claim(name, text, sets or "–", evidence, missing, figure if evidence else "", remark)
+    where = _places(found.compared) or "–"
+    return Claim(name, text, where, evidence, missing, figure if evidence else "", remark)
+
+
+def _places(benches: Sequence[Bench]) -> str:
+    """Each data set once, then the backbone that they share."""
+    sets = dict.fromkeys(bench.title.removesuffix(f", {bench.backbone}") for bench in benches)
+    backbones = dict.fromkeys(bench.backbone for bench in benches)
+    return ("; " if any("," in each for each in sets) else ", ").join([*sets, *backbones])
 
 
 def _between(

@@ -12,7 +12,7 @@ from verse.reports import statistics
 from verse.reports.statistics import ENOUGH, Estimate
 from verse.reports.tables import format_signed
 
-HOLDS, FAILS, NONE, OPEN, MISSING = "holds", "fails", "no effect", "too close", "missing"
+HOLDS, FAILS, NONE, OPEN, MISSING = "holds", "fails", "no effect", "not told apart", "missing"
 NEGLIGIBLE = 0.01
 """An effect whose whole interval is smaller than this is none."""
 CHANCE = 1 - statistics.LEVEL
@@ -29,8 +29,10 @@ class Evidence:
     outcome: str
     p: float | None = None
     """The p-value, corrected for the claim's other comparisons."""
-    negligible: bool = False
-    """An effect, if there is one, is too small to matter."""
+    margin: float = 0.0
+    """An effect whose whole interval is smaller than this is none."""
+    said: str = ""
+    """The comparison for people, where the difference alone does not tell them."""
 
     @property
     def text(self) -> str:
@@ -38,22 +40,26 @@ class Evidence:
         e = self.estimate
         if e is None:
             return f"{self.where}: {self.what}"
+        if self.said:
+            return f"{self.where}: {self.said}"
         mean, low, high = (format_signed(value) for value in e[:3])
         return f"{self.where}: {self.what} {mean} ({low} … {high})"
 
 
 def judged(
-    where: str, what: str, measure: str, e: Estimate | None, *, margin: float = 0.0
+    where: str, what: str, measure: str, e: Estimate | None, *, margin: float = 0.0, said: str = ""
 ) -> Evidence:
     """Above zero it holds, below it fails; otherwise an interval within ± ``margin`` shows that
     there is no effect. Without enough seeds it is missing."""
     if e is None or not e.enough:
         seeds = 0 if e is None else e.n
         return Evidence(where, f"{what}: {seeds} of {ENOUGH} common seeds", measure, None, MISSING)
-    negligible = -margin < e.low and e.high < margin
-    uncertain = NONE if negligible else OPEN
-    outcome = HOLDS if e.low > 0 else FAILS if e.high < 0 else uncertain
-    return Evidence(where, what, measure, e, outcome, e.p, negligible)
+    outcome = HOLDS if e.low > 0 else FAILS if e.high < 0 else _uncertain(e, margin)
+    return Evidence(where, what, measure, e, outcome, e.p, margin, said)
+
+
+def _uncertain(e: Estimate, margin: float) -> str:
+    return NONE if -margin < e.low and e.high < margin else OPEN
 
 
 def corrected(evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -67,7 +73,7 @@ def corrected(evidence: Sequence[Evidence]) -> list[Evidence]:
             estimate = next(adjusted)
             e = replace(e, estimate=estimate, p=estimate.p)
             if estimate.p >= CHANCE:
-                e = replace(e, outcome=NONE if e.negligible else OPEN)
+                e = replace(e, outcome=_uncertain(estimate, e.margin))
         listed.append(e)
     return listed
 
@@ -84,7 +90,7 @@ def of_verdict(v: Verdict) -> Evidence:
         return Evidence(where, what, "mu", None, MISSING)
     outcome = {"first": HOLDS, "loss": FAILS}.get(v.verdict, OPEN)
     p = 1.0 if v.p is None else v.p
-    e = Estimate(v.lead_mean, v.lead_low, v.lead_high, v.n, p)
+    e = Estimate(v.lead_mean, v.lead_low, v.lead_high, v.n, p, v.freedom or 0.0)
     return Evidence(where, what, "mu", e, outcome, p)
 
 

@@ -1,4 +1,4 @@
-"""The paper's own figures: leads over the best rival, and the losses of VERSE over a stream."""
+"""The paper's own figures: VERSE's leads in every cell, and its losses over a stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from paper.source import PaperResults
-from paper.verdicts import Verdict
+from paper.verdicts import WORDS, Verdict
 from verse import streams
 from verse.configuration import DEFAULT_LEARNER
 from verse.reports import style
@@ -20,7 +20,8 @@ from verse.reports.statistics import Estimate
 
 
 def leads(listed: Sequence[Verdict], folder: Path) -> ReportFigure | None:
-    """The lead over the best rival in every cell, one panel for VERSE and each variant."""
+    """The lead over the best method that the paper compares, in every cell; one panel for VERSE
+    and each variant."""
     known = [v for v in listed if v.lead_mean is not None]
     if not known:
         return None
@@ -47,7 +48,7 @@ def leads(listed: Sequence[Verdict], folder: Path) -> ReportFigure | None:
             )
         axis.axvline(0, color=style.BOUND, linewidth=1)
         axis.set_title(name)
-        axis.set_xlabel("lead over the best rival")
+        axis.set_xlabel("lead in μ_all over the best of the paper's methods")
         axis.set_yticks(range(len(labels)), labels)
         axis.set_ylim(-0.6, len(labels) - 0.2)
     handles = [
@@ -57,7 +58,7 @@ def leads(listed: Sequence[Verdict], folder: Path) -> ReportFigure | None:
             color=colour,
             marker="o",
             linestyle="-",
-            label=word,
+            label=WORDS[word],
             mfc="white" if word in ("tied", "undecided") else colour,
         )
         for word, colour in style.VERDICTS.items()
@@ -66,10 +67,13 @@ def leads(listed: Sequence[Verdict], folder: Path) -> ReportFigure | None:
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     note = (
         "Paired difference in μ_all on common seeds with its 95 % interval; the name above a dot "
-        "is the rival. An interval left of zero is a loss. First is a method that leads every "
-        "rival significantly, not only this one. Each panel has its own scale."
+        "is the other method. An interval left of zero: VERSE is behind. First: it leads every "
+        "method of the paper's comparison significantly, not only this one."
     )
-    return ReportFigure(style.save(figure, folder, "leads"), "VERSE against the best rival", note)
+    if len(names) > 1:
+        note += " Each panel has its own scale."
+    title = "Lead of VERSE over the best method of the paper's comparison"
+    return ReportFigure(style.save(figure, folder, "leads"), title, note)
 
 
 def losses(found: PaperResults, folder: Path) -> list[ReportFigure]:
@@ -122,6 +126,7 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
     figure, axes = style.panels(rows * columns, height, width=2.9, rows=rows, share=False)
     for axis in axes[len(benches) * len(orders) :]:
         axis.set_axis_off()
+    limited = False
     for number, bench in enumerate(benches):
         mine = [r for r in listed if r["bench"] == bench.slug and r["rank"] is not None]
         mean = {
@@ -144,6 +149,7 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
             ceiling = next((r["ceiling"] for r in by.values() if r["ceiling"]), None)
             if ceiling is not None and ceiling < 1:
                 axis.axvline(ceiling, color=style.BOUND, linestyle=":", linewidth=1)
+                limited = True
             axis.set_yticks(
                 range(len(names)),
                 [""] * len(names) if column else list(reversed(names)),
@@ -151,11 +157,13 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
             )
             axis.set_ylim(-0.6, len(names) - 0.4)
             axis.tick_params(axis="x", labelsize=7)
+            axis.set_xlabel("μ_all", fontsize=7)
             axis.set_title(f"{bench.dataset}, {order}", fontsize=8)
     note = (
         "Mean accuracy over the stream with its 95 % interval over seeds and test videos. Of each "
         f"data set the {SHOWN} streaming methods with the best mean place, VERSE in red, its "
-        "variants in orange; other orderings are on the data sets' own pages. Dotted: the share of "
-        "test frames whose class was shown, which nobody can exceed."
+        "variants in orange; other orderings are on the data sets' own pages."
     )
+    if limited:
+        note += " Dotted: the share of test frames whose class was shown, which nobody can exceed."
     return ReportFigure(style.save(figure, folder, "overview"), "μ_all of the best methods", note)

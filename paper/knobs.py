@@ -28,6 +28,8 @@ class Knob:
     """The value whose settings the others start from, where it takes several settings to turn."""
     meaning: str = ""
     """What the other values change."""
+    named: tuple[str, str] | None = None
+    """A setting of the reference that is told even where it is the default, and its symbol."""
 
 
 def _base(key: CellKey, *names: str) -> str:
@@ -102,6 +104,7 @@ KNOBS = (
         bars=True,
         reference=EMA_LEVELS[3],
         meaning="Hard copy: γ = 0; teacher θ: γ = 0 and r = 1; no distillation: λ = 0. ",
+        named=("gamma", "γ"),
     ),
     Knob(
         "policy", "Replacement policy", lambda _, runs: runs[0].run.memory, _policy, "mu", bars=True

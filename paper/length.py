@@ -40,6 +40,10 @@ NONE = (
     "No run of `recipes/length-*.toml` on test videos is finished yet: `python -m paper.grid` "
     "makes them."
 )
+RATES = (
+    "Learning rates were chosen on streams of at most 1,600 frames ([tuning](tuning.md)) and serve "
+    "all lengths. A smaller rate might do better on long streams; this was not tried."
+)
 DEPTH = (
     "VERSE and replay with a larger and larger trained part, on traffic signs, which are unlike "
     "ImageNet: the last layer on the average of the last map (`fc`) or on its 2 × 2 grid (`grid`), "
@@ -67,6 +71,12 @@ class Lead:
     estimate: Estimate
     word: str
     """"ahead" of every closed form, "behind" one of them, or "level"."""
+
+    @property
+    def text(self) -> str:
+        """For people: the word, against whom, and by how much."""
+        words = {"ahead": "ahead of", "behind": "behind", "level": "not told apart from"}
+        return f"{words[self.word]} {self.rival} ({format_signed(self.estimate.mean)})"
 
 
 def identities(recipes: Path) -> set[str]:
@@ -153,10 +163,7 @@ def sentence(data: str, order: str, judged: Mapping[int, Lead]) -> str:
     ahead = [frames for frames, lead in judged.items() if lead.word == "ahead"]
     last = max(judged)
     lead = judged[last]
-    rest = (
-        f"at {last:,} frames {lead.learner} is {lead.word} ({format_signed(lead.estimate.mean)} "
-        f"against {lead.rival})"
-    )
+    rest = f"at {last:,} frames {lead.learner} is {lead.text}"
     if (first := min(judged)) < last:
         rest += f", at {first:,} frames the difference is "
         rest += format_signed(judged[first].estimate.mean)
@@ -176,7 +183,8 @@ def sections(results: Iterable[Result], recipes: Path, folder: Path) -> list[Sec
         network = GROUPS["trained network"]
         lines = [f"- {sentence(*place, leads(by, network))}" for place, by in found.items()]
         first.text += (
-            " A trained network against closed forms, accuracy at the end of the stream:\n\n"
+            f" {RATES} A trained network against closed forms, accuracy at the end of the "
+            "stream:\n\n"
         ) + "\n".join(lines)
         first.add(draw(found, folder), table(found))
     wanted = {run.id for run in read_recipe(recipes / "depth-gtsrb.toml").runs}
@@ -191,9 +199,10 @@ def draw(found: Mapping[tuple[str, str], ByLength], folder: Path) -> ReportFigur
     figure, axes = style.panels(len(found), 2.8, rows=rows)
     places = sorted(found, key=lambda place: ORDERS.index(place[1]))
     for axis, place in zip(axes, places, strict=True):
-        for learner, look in looks.items():
+        for number, (learner, look) in enumerate(looks.items()):
+            aside = 1.045 ** (number - len(looks) / 2)  # whiskers must not cover each other
             points = {
-                frames: statistics.final(by[learner])
+                frames * aside: statistics.final(by[learner])
                 for frames, by in found[place].items()
                 if learner in by
             }
@@ -221,7 +230,8 @@ def draw(found: Mapping[tuple[str, str], ByLength], folder: Path) -> ReportFigur
     style.add_common_legend(figure, axes)
     note = (
         "Accuracy on all test frames at the end of streams of several lengths, mean and 95 % "
-        "interval over seeds and test videos."
+        "interval over seeds and test videos. The points of a length stand a little beside each "
+        "other so that intervals can be read."
     )
     return ReportFigure(
         style.save(figure, folder, "length"), "Accuracy against the length of the stream", note
@@ -239,7 +249,7 @@ def table(found: Mapping[tuple[str, str], ByLength]) -> Table:
             row = [Text(f"{data} {order}, {group}")]
             for length in lengths:
                 lead = cells.get(length)
-                row.append(Text("–") if lead is None else _cell(lead))
+                row.append(Text("–") if lead is None else _cell(lead, named=len(names) > 1))
             rows.append(row)
             for frames, lead in judged.items():
                 records.append(
@@ -272,9 +282,10 @@ def _column(frames: int) -> int:
     return frames if frames in (100, 300, 1000, 3000, 10000) else 0
 
 
-def _cell(lead: Lead) -> Text:
+def _cell(lead: Lead, *, named: bool) -> Text:
     mark = " ▼" if lead.word == "behind" else ""
-    text = f"{lead.learner} {format_signed(lead.estimate.mean)}{mark}"
+    name = f"{lead.learner} " if named else ""
+    text = f"{name}{format_signed(lead.estimate.mean)}{mark}"
     return Text(text, lead.word == "ahead")
 
 
@@ -295,10 +306,7 @@ def depth(results: Sequence[Result]) -> Section:
         closed = {s.learner: r for s, r in here.items() if s.learner in CLOSED}
         lead = judge(ours, closed) if ours and closed else None
         if lead is not None:
-            lines.append(
-                f"- {order}, {frames:,} frames: the best is {lead.learner}, {lead.word} "
-                f"({format_signed(lead.estimate.mean)} against {lead.rival})."
-            )
+            lines.append(f"- {order}, {frames:,} frames: the best is {lead.learner}, {lead.text}.")
     found.text = "\n".join([DEPTH, "", *lines])
     found.add(depth_table(by, places))
     return found

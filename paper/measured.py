@@ -147,7 +147,7 @@ def holders() -> dict[str, list[str]]:
     """Run → the recipes that have it, those of the main tables first."""
     found: dict[str, list[str]] = {}
     files = (ROOT / "recipes").glob("*.toml")
-    for file in sorted(files, key=lambda f: (not f.name.startswith("omega"), f.name)):
+    for file in sorted(files, key=lambda f: (not f.name.startswith(("omega", "scale")), f.name)):
         for run in runs_of(file):
             found.setdefault(run.id, []).append(f"recipes/{file.name}")
     return found

@@ -99,6 +99,8 @@ def write(
             pages |= {bench.slug: _bench(found, bench, listed, folder) for bench in found.whole}
             pages["claims"] = _claims(found, groups, claimed, folder)
             first = [figures.overview(found, counted, folder), scores.ranks(counted)]
+            if (standing := verdicts.standing(groups[0][0])) is not None:
+                first.append(standing)
         if turned:
             pages["ablations"] = _ablations(turned, folder)
         if found.tuning:
@@ -139,10 +141,9 @@ def _index(
 ) -> str:
     plan = found.comparison
     links = "\n".join(f"- [{sections[0].title}]({name}.md)" for name, sections in pages.items())
-    return (
-        f"# {plan.title}\n\n{plan.about}\n\n{finished(found, counted, runs)} "
-        f"{verdicts.summary(groups)}\n\n{links}\n"
-    )
+    judged, against = groups[1]
+    said = f" {verdicts.counts(judged, against)}" if any(v.counted for v in judged) else ""
+    return f"# {plan.title}\n\n{plan.about}\n\n{finished(found, counted, runs)}{said}\n\n{links}\n"
 
 
 def finished(found: PaperResults, counted: list[Record], runs: int) -> str:
@@ -162,7 +163,9 @@ def finished(found: PaperResults, counted: list[Record], runs: int) -> str:
     if missing := plan.missing(cells):
         said += f" **{missing} of {len(plan.cells)} cells are not finished** (`{plan.recipe}`)."
     seeds = scores.format_range([r["n"] for r in counted])
-    return f"{said} Seeds: {seeds}; fewer than {ENOUGH} decide nothing."
+    return (
+        f"{said} Seeds: {seeds}; results with fewer than {ENOUGH} seeds are shown but not judged."
+    )
 
 
 def _bench(found: PaperResults, bench: Bench, listed: list[Record], folder: Path) -> list[Section]:
@@ -195,7 +198,11 @@ def _claims(
 ) -> list[Section]:
     first = Section("Claims of the paper", found.comparison.about)
     first.add(claim.table(claimed))
-    leads = Section("VERSE in every cell", verdicts.summary(groups))
+    text = (
+        f"{verdicts.summary(groups[1:])} Methods that keep to class-incremental streaming learning "
+        f"are {verdicts.CISLL_MEANS}."
+    )
+    leads = Section("VERSE in every cell", text)
     leads.add(figures.leads(groups[1][0], folder))
     for number, (mine, against) in enumerate(groups):
         if mine:
@@ -206,7 +213,7 @@ def _claims(
 
 
 def _ablations(turned: list[ablations.Ablation], folder: Path) -> list[Section]:
-    section = Section("Ablations", "One choice is turned, everything else stays.")
+    section = Section("Ablations", "One setting is changed; all others stay as tuned.")
     for each in turned:
         section.add(each.table(), ablation_figures.ablation(each, folder))
     return [section]

@@ -7,14 +7,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from paper.tune import rate_of
+from paper.tune import KNOBS, rate_of
 from verse.experiments.recipe import read_recipe
 from verse.experiments.result import Result
 from verse.experiments.run import Run
+from verse.learners import defaults
 from verse.reports.cells import format_settings
 from verse.reports.page import Section
 from verse.reports.tables import Table, Text
-from verse.reports.tuning import choose_settings
+from verse.reports.tuning import Choice, choose_settings
 
 Trials = dict[tuple[tuple[str, object], ...], list[float]]
 STAGES = """Tuning has two stages and uses validation videos only, never a test video.
@@ -30,8 +31,8 @@ STAGES = """Tuning has two stages and uses validation videos only, never a test 
    the next best of the first stage.
 
 Trials use at most 1,600 training frames of a set and 10 samples per class. `verse-no-virtual` and
-`verse-new-sample` are controls for VERSE and use its settings. `verse-joint` is not tuned: it has
-the same settings for all data."""
+`verse-new-sample` are controls for VERSE and use its settings. `verse-joint` has one setting for
+all data, which was chosen on validation videos of the same five sets."""
 
 
 def sections(results: Sequence[Result], recipes: Path) -> list[Section]:
@@ -81,7 +82,7 @@ def second_stage(results: Mapping[str, Result], recipes: Path) -> Table | None:
         runs = read_recipe(file).runs
         for choice in choose_settings(runs, results):
             data = choice.dataset.removeprefix("folder:")
-            settings = format_settings(choice.settings)
+            settings = with_edges(choice, runs)
             seeds = len({run.seed for run in runs if run.learner == choice.learner})
             cells = (f"`{choice.learner}`", settings, f"{choice.mu:.3f}", f"{choice.worst:.3f}")
             rows.append([Text(c) for c in (data, *cells, str(choice.trials), str(seeds))])
@@ -90,9 +91,29 @@ def second_stage(results: Mapping[str, Result], recipes: Path) -> Table | None:
                 | {"mu_all": choice.mu, "worst": choice.worst, "trials": choice.trials}
             )
     head = ["data", "method", "chosen", "its μ_all", "worst", "trials", "seeds"]
-    note = "Mean μ_all of both orderings and all seeds on validation videos."
+    note = (
+        "Mean μ_all of both orderings and all seeds on validation videos. A value at the edge of "
+        "those that the second stage tried is marked: a value beyond it was not tried."
+    )
     title = "Second stage: what was chosen"
     return Table("tuning-second", title, head, rows, note, records, prose=True) if rows else None
+
+
+def with_edges(choice: Choice, runs: Sequence[Run]) -> str:
+    """Settings as recipes have them; those of the second stage that lie at an edge say so."""
+    own = {name for knob in KNOBS.get(choice.learner, ()) for name in knob}
+    usual = defaults(choice.learner)  # a trial that leaves a setting out has tried its default
+    parts = []
+    for name, value in choice.settings.items():
+        mine = (run.settings for run in runs if run.learner == choice.learner)
+        values = {settings.get(name, usual.get(name)) for settings in mine}
+        tried = {each for each in values if isinstance(each, int | float)}
+        edge = ""
+        # nothing lies beyond 0, which leaves a part out
+        if name in own and value and len(tried) > 1 and value in (min(tried), max(tried)):
+            edge = f" ({'largest' if value == max(tried) else 'smallest'} tried)"
+        parts.append(f"{format_settings({name: value})}{edge}")
+    return ", ".join(parts)
 
 
 def _row(found: list[Result]) -> list[str]:

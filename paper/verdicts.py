@@ -8,6 +8,7 @@ question: both are corrected, or neither is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 
@@ -22,6 +23,16 @@ from verse.reports.tables import Table, Text, format_signed
 BEST = "the best rival"
 OF_PAPER = "the best rival that the paper compares"
 CISLL = "the best of them that keep to class-incremental streaming learning"
+CISLL_MEANS = (
+    "methods that need no task labels, see each frame once and do not fine-tune before answering"
+)
+WORDS = {
+    "first": "first",
+    "tied": "not told apart",
+    "loss": "behind",
+    "undecided": "too few seeds",
+}
+"""A verdict → how people read it."""
 HEAD = ["learner", "cell", "verdict", "rival", "lead in μ_all", "p", "seeds"]
 
 
@@ -43,6 +54,8 @@ class Verdict:
     p: float | None
     """Of the lead over this rival; with Holm's correction over the rivals of the cell, as has the
     interval, but where it is first."""
+    freedom: float | None
+    """The degrees of freedom of both."""
     rivals: int
     not_compared: tuple[str, ...]
     counted: bool
@@ -114,7 +127,8 @@ def _verdict(
     places = {r: (-e.p if verdict == "first" else 0.0, e.mean) for r, e in compared.items()}
     rival = min(places, key=places.__getitem__) if places else next(iter(leads))
     lead = compared.get(rival)
-    mean, low, high, n, p = (None, None, None, 0, None) if lead is None else lead
+    none = (None, None, None, 0, None, None)
+    mean, low, high, n, p, freedom = none if lead is None else lead
     return Verdict(
         dataset=bench.dataset,
         backbone=bench.backbone,
@@ -128,6 +142,7 @@ def _verdict(
         lead_high=high,
         n=n,
         p=p if sure else None,
+        freedom=freedom,
         rivals=len(sure),
         not_compared=tuple(sorted(set(leads) - set(sure))),
         counted=counted,
@@ -135,34 +150,58 @@ def _verdict(
 
 
 def summary(listed: Sequence[tuple[Sequence[Verdict], str]]) -> str:
-    """How often each is first, tied or beaten, against each group of rivals."""
+    """How often each is first, not told apart or behind, against each group of rivals."""
     return " ".join(counts(mine, rival) for mine, rival in listed if mine)
 
 
 def counts(listed: Sequence[Verdict], rival: str = BEST) -> str:
-    """How often each is first, tied or beaten in the comparison proper."""
-    mine = [v for v in listed if v.counted]
+    """How often each is first, not told apart or behind in the comparison proper."""
     parts = []
-    for name in sorted({v.learner for v in mine}, key=lambda n: (n != "verse", n)):
-        found = [v.verdict for v in mine if v.learner == name]
-        first, tied, loss = (found.count(word) for word in ("first", "tied", "loss"))
-        rest = f", undecided in {found.count('undecided')}" if "undecided" in found else ""
+    for name, by in _counted(listed).items():
+        rest = f", with too few seeds in {by['undecided']}" if by["undecided"] else ""
         parts.append(
-            f"{name} is first in {first}, tied in {tied} and beaten in {loss}{rest} "
-            f"of {len(found)} cells"
+            f"{name} is first in {by['first']}, not told apart in {by['tied']} and behind in "
+            f"{by['loss']}{rest} of {by.total()} cells"
         )
     return f"Against {rival} {'; '.join(parts)}."
+
+
+def _counted(listed: Sequence[Verdict]) -> dict[str, Counter[str]]:
+    """VERSE and its variants → how often each verdict, in the comparison proper."""
+    mine = [v for v in listed if v.counted]
+    names = sorted({v.learner for v in mine}, key=lambda n: (n != "verse", n))
+    return {name: Counter(v.verdict for v in mine if v.learner == name) for name in names}
+
+
+def standing(listed: Sequence[Verdict], rival: str = BEST) -> Table | None:
+    """The same as a table: a row for VERSE and each variant."""
+    found = _counted(listed)
+    words = [
+        word for word in WORDS if word != "undecided" or any(by[word] for by in found.values())
+    ]
+    rows = [
+        [Text(name), *(Text(str(by[word])) for word in words), Text(str(by.total()))]
+        for name, by in found.items()
+    ]
+    head = ["learner", *(WORDS[word] for word in words), "cells"]
+    records = [{"learner": name, **{w: by[w] for w in words}} for name, by in found.items()]
+    title = f"VERSE and its variants against {rival}"
+    note = (
+        "In how many combinations of data set and ordering (cells) it is first, not told apart "
+        "from the best rival, or behind it."
+    )
+    return Table("standing", title, head, rows, note, records) if rows else None
 
 
 def table(name: str, listed: Sequence[Verdict], against: str) -> Table:
     """The verdicts for people."""
     note = (
         "Lead in μ_all on the seeds both have, with its 95 % interval and the p that agrees with "
-        "it. Loss: a rival is ahead after Holm's correction, of p and interval, over all rivals of "
-        "the cell; the rival named is the one furthest ahead. First: the interval excludes zero "
-        "for every rival, which needs no correction; the rival named is the least sure one. Tied: "
-        f"neither, corrected as a loss is. Undecided: fewer than {ENOUGH} seeds in common with "
-        "some rival."
+        "it. Behind: a rival is ahead after Holm's correction, of p and interval, over all rivals "
+        "of the cell; the rival named is the one furthest ahead. First: the interval excludes zero "
+        "for every rival, which needs no correction; the rival named is the least sure one. Not "
+        "told apart: neither, with the same correction as behind. Too few seeds: fewer than "
+        f"{ENOUGH} in common with some rival."
     )
     rows = []
     for v in sorted(listed, key=lambda v: (v.learner != "verse", v.learner)):
@@ -175,7 +214,7 @@ def table(name: str, listed: Sequence[Verdict], against: str) -> Table:
             [
                 Text(v.learner),
                 Text(f"{v.dataset} {v.order}"),
-                Text(v.verdict, v.verdict == "first"),
+                Text(WORDS[v.verdict], v.verdict == "first"),
                 Text(v.rival),
                 Text(lead),
                 Text(p),

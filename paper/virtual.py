@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from paper.clipping import diverged
 from verse.experiments.recipe import read_recipe
 from verse.experiments.result import Result
 from verse.experiments.run import Run
@@ -27,11 +28,13 @@ PARTS_ORDER = "class-instance"
 TITLE = "The virtual step, and VERSE's other parts"
 QUESTION = (
     "Does the virtual step help, and when? VERSE takes a step of size α from the new sample alone "
-    "before it computes the step of size β that it keeps. With α = 0 there is no virtual step. All "
-    "of these runs are unclipped."
+    "before it computes the step of size β that it keeps. With α = 0 there is no virtual step. The "
+    "runs of the figure and of the tables about two rates are not clipped, as in the paper; the "
+    "parts further down are changed in the tuned VERSE, which clips gradients."
 )
 NONE = "No run of `recipes/virtual-*.toml` is finished yet: `python -m paper.grid` makes them."
 NO_PARTS = "No run of `recipes/parts-*.toml` is finished yet."
+REACH = 0.03  # of the figure: gains beyond it are losses that nobody needs to read off
 
 
 class Rates(NamedTuple):
@@ -65,15 +68,24 @@ def collect(results: Iterable[Result], runs: Iterable[Run]) -> dict[Place, Tried
 
 def gains(tried: Tried) -> dict[Rates, Estimate]:
     """What the virtual step adds to μ_all at the same β, with Holm's correction over all of them;
-    only where there are enough common seeds."""
+    only where there are enough common seeds, and where VERSE learns without the virtual step: a
+    difference between two networks that have diverged says nothing."""
     found = {}
+    left_out = spoilt(tried)
     for rates, runs in sorted(tried.items(), key=lambda item: item[0][::-1]):
         without = tried.get(Rates(0.0, rates.beta))
-        if rates.alpha and without:
+        if rates.alpha and without and rates.beta not in left_out:
             gain = statistics.difference(runs, without, "mu")
             if gain is not None and gain.enough:
                 found[rates] = gain
     return dict(zip(found, statistics.adjust(list(found.values())), strict=True))
+
+
+def spoilt(tried: Tried) -> list[float]:
+    """Every β with which a run without the virtual step diverged."""
+    return sorted(
+        rates.beta for rates, runs in tried.items() if not rates.alpha and any(map(diverged, runs))
+    )
 
 
 def stream_length(tried: Tried) -> int:
@@ -81,19 +93,26 @@ def stream_length(tried: Tried) -> int:
     return next(iter(tried.values()))[0].frames
 
 
-def sentence(place: Place, found: Mapping[Rates, Estimate], frames: int) -> str:
-    """In how many combinations it helps, hurts, or neither, and where most."""
+def sentence(
+    place: Place, found: Mapping[Rates, Estimate], frames: int, left_out: Sequence[float] = ()
+) -> str:
+    """In how many combinations it helps, hurts, or neither, and the largest gain."""
     where = f"{place.data}, {place.order}, {frames:,} frames"
+    betas = " and ".join(f"β = {beta:g}" for beta in left_out)
+    verb = "is" if len(left_out) == 1 else "are"
+    rest = f"{betas} diverged already without the virtual step and {verb} left out."
     if not found:
-        return f"{where}: fewer than {ENOUGH} common seeds so far."
+        few = f"fewer than {ENOUGH} common seeds so far."
+        return f"{where}: {rest if left_out else few}"
     helps = sum(e.low > 0 for e in found.values())
     hurts = sum(e.high < 0 for e in found.values())
     best = max(found, key=lambda rates: found[rates].mean)
     e = found[best]
     return (
         f"{where}: of {len(found)} combinations of α and β it helps in {helps}, hurts in {hurts}; "
-        f"most at α = {best.alpha:g}, β = {best.beta:g}: {format_signed(e.mean)} "
-        f"({format_signed(e.low)} … {format_signed(e.high)})."
+        f"the largest gain is {format_signed(e.mean)} ({format_signed(e.low)} … "
+        f"{format_signed(e.high)}) at α = {best.alpha:g}, β = {best.beta:g}."
+        f"{f' {rest}' if left_out else ''}"
     )
 
 
@@ -105,12 +124,13 @@ def sections(results: Iterable[Result], recipes: Path, folder: Path) -> list[Sec
     first = Section(TITLE, QUESTION if found else f"{QUESTION}\n\n{NONE}")
     if found:
         lines = [
-            f"- {sentence(place, gains(tried), stream_length(tried))}"
+            f"- {sentence(place, gains(tried), stream_length(tried), spoilt(tried))}"
             for place, tried in found.items()
         ]
         first.text += "\n\n" + "\n".join(lines)
         first.add(draw(found, folder), *tables(found))
-    parts = Section("One thing changed", "VERSE as tuned, and the same with one thing changed.")
+    text = "The tuned, clipped VERSE, and the same with one thing changed."
+    parts = Section("One thing changed", text)
     for data in SETS:
         parts.add(parts_table(data, results, read_recipe(recipes / f"parts-{data}.toml").runs))
     if not parts.parts:
@@ -129,22 +149,35 @@ def draw(found: Mapping[Place, Tried], folder: Path) -> ReportFigure:
             mine = {rates.alpha: e for rates, e in known.items() if rates.beta == beta}
             if not mine:
                 continue
+            colour = style.LEVELS[number % len(style.LEVELS)]
             shift = 0.08 * (number - 1)  # whiskers must not cover each other
+            near = {alpha: e for alpha, e in mine.items() if abs(e.mean) <= REACH}
             axis.errorbar(
-                [alphas.index(alpha) + shift for alpha in mine],
-                [e.mean for e in mine.values()],
+                [alphas.index(alpha) + shift for alpha in near],
+                [e.mean for e in near.values()],
                 (
-                    [abs(e.mean - e.low) for e in mine.values()],
-                    [abs(e.high - e.mean) for e in mine.values()],
+                    [abs(e.mean - e.low) for e in near.values()],
+                    [abs(e.high - e.mean) for e in near.values()],
                 ),
-                color=style.LEVELS[number % len(style.LEVELS)],
-                marker="osD^"[number % 4],
+                color=colour,
+                marker="osDP"[number % 4],
                 ms=4,
                 lw=1.2,
                 elinewidth=0.8,
                 label=f"β = {beta:g}",
             )
+            for alpha, e in mine.items():
+                if alpha not in near:
+                    axis.plot(
+                        alphas.index(alpha) + shift,
+                        REACH if e.mean > 0 else -REACH,
+                        color=colour,
+                        marker="^" if e.mean > 0 else "v",
+                        ms=6,
+                    )
         axis.axhline(0, color=style.BOUND, linewidth=1)
+        axis.set_ylim(-1.1 * REACH, 1.1 * REACH)
+        axis.set_xlim(-0.3, max(len(alphas), 1) - 0.7)
         axis.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas])
         axis.set_title(", ".join(place))
         axis.set_xlabel("α, size of the virtual step")
@@ -152,7 +185,9 @@ def draw(found: Mapping[Place, Tried], folder: Path) -> ReportFigure:
     style.add_common_legend(figure, axes)
     note = (
         "Paired difference in μ_all to α = 0 at the same β with its 95 % interval over seeds and "
-        "test videos, with Holm's correction over all points of a panel."
+        "test videos, with Holm's correction over all points of a panel. The axis ends at "
+        f"± {REACH:g}: a triangle at its edge is a point that lies beyond. Left out: a β with "
+        "which VERSE diverges without the virtual step already."
     )
     return ReportFigure(
         style.save(figure, folder, "virtual"), "What the virtual step adds to μ_all", note
@@ -167,13 +202,16 @@ def tables(found: Mapping[Place, Tried]) -> list[Table]:
         alphas = sorted({rates.alpha for tried in mine.values() for rates in tried})
         rows, records = [], []
         for place, tried in mine.items():
-            known = gains(tried)
+            known, left_out = gains(tried), spoilt(tried)
             for beta in sorted({rates.beta for rates in tried}):
                 row = [Text(f"{place.order}, β = {beta:g}")]
                 for alpha in alphas:
                     rates = Rates(alpha, beta)
                     runs = tried.get(rates)
-                    row.append(Text("–") if not runs else _cell(runs, known.get(rates)))
+                    cell = Text("–") if not runs else _cell(runs, known.get(rates))
+                    row.append(
+                        cell._replace(text=f"{cell.text} ✗") if runs and beta in left_out else cell
+                    )
                     if runs:
                         gain = known.get(rates)
                         told = {} if gain is None else {"gain": gain.mean, "p": gain.p}
@@ -185,7 +223,9 @@ def tables(found: Mapping[Place, Tried]) -> list[Table]:
                 rows.append(row)
         note = (
             "μ_all, and in brackets the gain over α = 0 at the same β. ▲ it helps, ▼ it hurts, "
-            "beyond chance with Holm's correction over all gains of a data set and ordering."
+            "beyond chance with Holm's correction over all gains of a data set and ordering. ✗ "
+            "with this β at least one run diverged without the virtual step already, so that its "
+            "gains are left out."
         )
         head = ["ordering", *(f"α = {alpha:g}" for alpha in alphas)]
         title = f"Two rates of VERSE on {data}"

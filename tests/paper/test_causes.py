@@ -32,8 +32,15 @@ def test_the_largest_loss_is_the_cause() -> None:
     page = causes.sections(results, RECIPES)
     (table,) = (part for part in page[0].parts if isinstance(part, Table))
     assert [cell.text for cell in table.rows[0]][:5] == ["asl", "0.800", "0.800", "0.700", "0.400"]
-    assert table.rows[0][5].text == "classes in turn (−0.300)"
+    assert [cell.text for cell in table.rows[0]][5:] == ["classes in turn (−0.300)", "1, 10"]
+    assert "“classes in turn” costs most on 1 of 1 sets (asl)" in page[0].text
     assert "causes-default.toml" in page[1].text  # not finished
+
+
+def test_a_small_loss_has_no_cause() -> None:
+    small = {"icub_camera": causes.Losses(0.998, 0.993, 0.994, 0.983, 1, 5)}
+    assert causes.losses_table(small).rows[0][5].text == "none above 0.02"
+    assert causes.sentence(small) == "The result: no step costs 0.02 or more on icub_camera."
 
 
 def test_the_default_without_its_parts() -> None:
@@ -47,3 +54,6 @@ def test_the_default_without_its_parts() -> None:
     by = {row[1].text: row[2].text[:5] for row in table.rows}
     assert by["as it is"] == by["average = 0.0"] == "0.500"
     assert by["weight = 0.0"] == by["average = 0.0, weight = 0.0"] == "0.900"
+    text = page[1].text
+    assert "without the network +0.400 in class-instance (beyond chance)" in text
+    assert "the statistics of the averages +0.000 in class-instance and +0.000 in iid;" in text

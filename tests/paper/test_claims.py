@@ -97,7 +97,7 @@ def test_a_claim_is_judged_where_it_was_run_and_says_where() -> None:
     ("low", "high", "outcome"),
     [
         (-0.004, 0.009, "no effect"),
-        (-0.004, 0.011, "too close"),
+        (-0.004, 0.011, "not told apart"),
         (0.001, 0.009, "holds"),
         (-0.009, -0.001, "fails"),
     ],
@@ -117,8 +117,19 @@ def test_no_effect_is_not_a_gain() -> None:
         for o, e in (("iid", none), ("instance", gain))
     ]
     found = Claim("x", "A helps.", "there", listed)
-    assert found.verdict == "not confirmed"
+    assert found.verdict == "partly: holds in 1 of 2"
     assert "holds in 1 of 2" in found.why and "no effect in 1: iid" in found.why
+    assert found.short == "holds in 1 of 2; no effect in iid"
+    assert Claim("x", "A helps.", "there", listed[:1]).verdict == "not confirmed"
+
+
+def test_no_effect_is_judged_on_the_corrected_interval() -> None:
+    narrow = Estimate(0.003, -0.003, 0.009, 5, p_value(0.003, -0.003, 0.009, 4.0), 4.0)
+    listed = [evidence.judged("iid", "a − b", "mu", narrow, margin=0.01) for _ in range(3)]
+    assert [e.outcome for e in listed] == ["no effect"] * 3
+    for e in evidence.corrected(listed):
+        assert e.estimate is not None and e.estimate.high > 0.01
+        assert e.outcome == "not told apart"
 
 
 def test_the_best_beats_every_other_one_beyond_chance() -> None:
@@ -146,7 +157,7 @@ def test_what_may_be_chance_among_many_comparisons_decides_nothing() -> None:
             ),
         ]
     )
-    assert [e.outcome for e in four] == ["too close"] * 4
+    assert [e.outcome for e in four] == ["not told apart"] * 4
     assert four[0].p == pytest.approx(0.12)
 
 
@@ -156,6 +167,7 @@ def test_r_is_judged_by_ordering() -> None:
     assert found["r-instance"].verdict == REFUSED
     assert [e.where for e in found["r-instance"].evidence] == ["instance"]
     assert "fails in 1 of 1" in found["r-instance"].why
+    assert found["r-instance"].short == "fails in 1 of 1"
 
 
 def test_the_kinds_of_semantic_memory() -> None:
@@ -175,6 +187,7 @@ def test_the_kinds_of_semantic_memory() -> None:
         ]
     found = judged(runs)
     assert "teacher θ: γ = 0 and r = 1" in found["ema"].remark
+    assert found["ema"].remark.startswith("EMA: γ = 0.9. ")
     assert found["ema"].remark.endswith("Otherwise r = 0.2, and defaults.")
     for name in ("ema", "ema-copy", "ema-temporal"):
         assert found[name].verdict == "confirmed", found[name].why
@@ -183,6 +196,29 @@ def test_the_kinds_of_semantic_memory() -> None:
     assert gains.estimate.mean == pytest.approx(0.10 - 0.02)
     turned = {a.knob.name for a in ablations.find(PaperResults(runs))}
     assert "r" not in turned  # copies have no rate
+
+
+def test_of_equally_many_runs_those_of_the_tuned_settings_are_taken() -> None:
+    """γ = 0.99 was tried once; the tuned γ has the runs of other memories too."""
+    runs = [
+        made("verse", seed, [share + NOISE[seed]] * 12, settings=settings, capacity=capacity)
+        for settings, share, capacities in (
+            ({"gamma": 0.99}, 0.9, ("4%",)),
+            ({"gamma": 0.95}, 0.8, ("4%", "50", "100")),
+            ({"gamma": 0.0, "r": 1.0}, 0.7, ("4%",)),
+        )
+        for capacity in capacities
+        for seed in range(3)
+    ]
+    for listed in (runs, runs[::-1]):
+        (ema,) = (a for a in ablations.find(PaperResults(listed)) if a.knob.name == "ema")
+        assert ema.base.startswith("EMA: γ = 0.95. ")
+
+
+def test_a_small_gain_is_told_as_a_gain() -> None:
+    little = judged(sweep("lam", {0.0: 0.7, 0.3: 0.8, 1.0: 0.7}))["distillation"]
+    assert little.evidence[0].text == ("iid: gain of λ = 0.3 over 0: +0.100, claimed below 0.02")
+    assert little.short == "fails in 4 of 4"
 
 
 def test_capacity_and_policy() -> None:
@@ -224,6 +260,7 @@ def test_first_in_all_cells_needs_all_cells() -> None:
     assert "10 cells of 14" in found["first"].why
     assert "+0.0008 to +0.0860" in found["first"].remark  # of the paper's own table
     assert {e.what for e in found["first"].evidence} == {"VERSE − tinyer"}
+    assert found["first"].where == "eth80, efficientnet-lite0"
     assert found["maml"].verdict == "confirmed"
     worse = [
         made("exstream", seed, [0.95] * 12, order="iid", dataset="folder:eth80")
@@ -251,12 +288,12 @@ def test_the_first_comparison_asks_for_its_own_cells_and_recipes() -> None:
 
 
 def test_corrected_intervals_and_p_say_the_same() -> None:
-    below = Estimate(-0.1, -0.19, -0.01, 5, p_value(-0.1, -0.19, -0.01, 5))
+    below = Estimate(-0.1, -0.19, -0.01, 5, p_value(-0.1, -0.19, -0.01, 4.0), 4.0)
     listed = [evidence.judged("iid", "a − b", "mu", below) for _ in range(4)]
     assert [e.outcome for e in listed] == ["fails"] * 4
     for e in evidence.corrected(listed):
         assert e.estimate is not None and e.p is not None
-        assert e.outcome == "too close"
+        assert e.outcome == "not told apart"
         assert e.p >= 0.05 and e.estimate.high > 0 and e.estimate.p == e.p
 
 
@@ -328,7 +365,8 @@ def test_losses_are_read_beside_their_runs(tmp_path: Path) -> None:
 def test_claims_of_real_runs_are_written_as_tables(store: Store) -> None:
     found = PaperResults(store.results())
     listed = evaluated(found)
-    assert {c.verdict for c in listed} <= {"confirmed", REFUSED, "not confirmed", "undecided"}
+    verdicts_ = {c.verdict.partition(":")[0] for c in listed}
+    assert verdicts_ <= {"confirmed", "partly", REFUSED, "not confirmed", "undecided"}
     assert json.loads(json.dumps([c.record() for c in listed]))
     shown = table(listed)
     assert len(shown.rows) == len(listed) and shown.prose

@@ -22,11 +22,11 @@ RECIPES = Path(__file__).parents[2] / "recipes"
 def done(run: Run, right: float, refused: int = 0) -> Result:
     wobble = right + (0.0, 0.01, -0.01)[run.seed % 3]
     made_up = made(run.learner, run.seed, [wobble] * 6, [])
-    return replace(made_up, run=run, id=run.id, refused=refused)
+    return replace(made_up, run=run, id=run.id, refused=refused, classes=tuple("abcdefghij"))
 
 
 @pytest.mark.parametrize(
-    ("right", "refused", "spoilt"), [(0.9, 0, False), (0.9, 1, True), (0.55, 0, True)]
+    ("right", "refused", "spoilt"), [(0.9, 0, False), (0.9, 1, True), (0.15, 0, True)]
 )
 def test_diverged_is_near_chance_or_refused(right: float, refused: int, spoilt: bool) -> None:
     assert clipping.diverged(done(Run("folder:asl", learner="verse"), right, refused)) is spoilt
@@ -36,13 +36,18 @@ def test_the_rates_are_shown_with_and_without_clipping() -> None:
     runs = read_recipe(RECIPES / "tuning-rates.toml").runs
     mine = [run for run in runs if run.learner == "verse" and run.dataset == "folder:asl"]
     free = [run for run in mine if run.settings["clip"] is None and run.settings["beta"] >= 0.1]
-    results = [done(run, 0.5 if run in free else 0.9) for run in mine]
+    results = [done(run, 0.1 if run in free else 0.9) for run in mine]
     table = clipping.rates_table(results, runs)
     assert table is not None
-    assert [row[1].text for row in table.rows] == ["class-instance", "iid"]
-    row = dict(zip(table.head, (cell.text for cell in table.rows[0]), strict=True))
-    assert row["0.03 not"] == row["0.1 clipped"] == "0.910"
-    assert row["0.1 not"].endswith(" ✗")
+    by = {(order.text, rate.text): cells for _, order, rate, *cells in table.rows}
+    rates = ("0.01", "0.03", "0.1", "0.3")
+    assert list(by) == [(order, rate) for order in ("class-instance", "iid") for rate in rates]
+    assert [cell.text for cell in by["iid", "0.03"]] == ["0.910", "0.910"]
+    assert [cell.text for cell in by["iid", "0.1"]] == ["0.910", "0.110 ✗"]
+    assert clipping.sentence(table) == (
+        "Without clipping 4 of 8 trials diverged, none at a rate below 0.1; "
+        "with it 0 of 8 trials diverged."
+    )
 
 
 def test_both_are_compared_on_the_same_seeds() -> None:

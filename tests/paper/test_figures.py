@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from paper import ablation_figures
+from paper import ablation_figures, figures, verdicts
+from paper.source import PaperResults
 from tests.reports.made import made
-from verse.reports import style
+from verse.reports import scores, style
 from verse.reports.cells import SortedResults
 
 
@@ -37,3 +38,19 @@ def test_no_whisker_leaves_the_comparison_with_maml(
         np.asarray(path.vertices)[:, 1] for bars in axis.collections for path in bars.get_paths()
     ]
     assert np.max(ends) <= axis.get_ylim()[1]
+
+
+def test_texts_say_what_is_drawn(tmp_path: Path) -> None:
+    found = PaperResults(
+        made(learner, seed, [share + 0.01 * seed] * 6)
+        for learner, share in (("verse", 0.6), ("tinyer", 0.5))
+        for seed in range(3)
+    )
+    shown = figures.leads(verdicts.of_paper(found), tmp_path)
+    assert shown is not None
+    assert shown.title == "Lead of VERSE over the best method of the paper's comparison"
+    assert "own scale" not in shown.note  # there is one panel
+    listed = scores.records(found)
+    assert "Dotted" not in figures.overview(found, listed, tmp_path).note
+    limited = [record | {"ceiling": 0.5} for record in listed]
+    assert "Dotted" in figures.overview(found, limited, tmp_path).note

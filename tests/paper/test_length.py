@@ -66,6 +66,9 @@ def test_at_which_length_a_network_passes_closed_forms(runs: list[Run], tmp_path
     (row,) = (row for row in table.rows if row[0].text == "asl iid, trained network")
     assert [cell.bold for cell in row[1:]] == [False] * 3 + [True] * 3
     assert row[1].text.endswith("▼")
+    (own,) = (row for row in table.rows if row[0].text == "asl iid, default, verse-joint")
+    assert not any("verse-joint" in cell.text for cell in own[1:])  # the row's title has it
+    assert length.RATES in text
     assert len(table.head) <= 7  # no table wider than a screen
     assert page[1].text.startswith("No run of `recipes/depth-gtsrb.toml`")
 
@@ -97,4 +100,4 @@ def test_how_much_of_the_network_learns() -> None:
         *(("tinyer", split) for split in splits),
         *(("verse", split) for split in splits),
     ]
-    assert "iid, 500 frames: the best is verse from head, ahead (+0.100 against slda)" in found.text
+    assert "iid, 500 frames: the best is verse from head, ahead of slda (+0.100)" in found.text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paper import ablations, headline, progress, published, report, verdicts
+from paper import ablations, headline, measured, progress, published, report, verdicts
 from paper.comparisons import FIRST, MAIN
 from paper.knobs import EMA_LEVELS
 from paper.source import PaperResults, digest
@@ -85,7 +85,7 @@ def test_what_is_not_finished_is_said() -> None:
     text = report.finished(some, scores.records(some), len(runs))
     assert "4 finished runs on test videos in 1 combination" in text
     assert "**13 of 14 cells are not finished**" in text and text.endswith(
-        "Seeds: 2; fewer than 3 decide nothing."
+        "Seeds: 2; results with fewer than 3 seeds are shown but not judged."
     )
     assert headline.block(some, PaperResults([], (), FIRST)) == headline.NONE  # two seeds
     nothing = PaperResults([])
@@ -121,6 +121,15 @@ def test_the_headline_is_a_figure_and_three_sentences(found: PaperResults) -> No
     assert "verse is first in" in text and text.count("\n") <= 3
     older = headline.block(PaperResults([]), PaperResults(found.runs, (), FIRST))
     assert "docs/results/first/figures/overview.png" in older and "Older results" in older
+
+
+def test_a_row_is_repeated_by_the_recipe_of_the_main_table(root: Path) -> None:
+    main, parts = (
+        {run.id for run in read_recipe(root / "recipes" / name).runs if run.learner == "verse"}
+        for name in ("scale-eth80.toml", "parts-eth80.toml")
+    )
+    assert main & parts
+    assert {measured.holders()[each][0] for each in main} == {"recipes/scale-eth80.toml"}
 
 
 def test_progress_counts_what_recipes_name(root: Path) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from paper import tune
+from paper.tuning_table import with_edges
 from verse.experiments.recipe import parse, read_recipe
 from verse.experiments.run import Run
+from verse.reports.tuning import Choice
 
 ROOT = Path(__file__).parents[2]
 
@@ -159,3 +161,19 @@ def test_the_driver_names_recipes_that_exist() -> None:
         kind, _, about = step.partition(":")
         file = about if kind in ("recipe", "ablation", "tuning") else f"scale-{about}"
         assert read_recipe(ROOT / "recipes" / f"{file}.toml").runs, step
+
+
+def test_a_choice_at_the_edge_of_the_second_stage_is_marked() -> None:
+    runs = [
+        Run("folder:asl", learner="derpp", settings={"beta": beta, "alpha": 0.5, "lr": lr})
+        for beta, lr in ((0.5, 0.1), (1.0, 0.1), (4.0, 1.0))
+    ]
+
+    def shown(beta: float) -> str:
+        settings = {"beta": beta, "alpha": 0.5, "lr": 1.0}
+        return with_edges(Choice("folder:asl", "derpp", settings, 0.5, 3, 1, 0.4), runs)
+
+    # the first stage went on where the best rate was at an edge
+    assert shown(4.0) == "beta = 4.0 (largest tried), alpha = 0.5, lr = 1.0"
+    assert shown(0.5).startswith("beta = 0.5 (smallest tried)")
+    assert shown(1.0).startswith("beta = 1.0, ")

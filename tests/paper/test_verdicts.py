@@ -1,4 +1,4 @@
-"""VERSE against its rivals: first, tied and loss; other budgets and settings."""
+"""VERSE against its rivals: first, not told apart, behind; other budgets and settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_verdicts(ours: list[float], theirs: list[float], verdict: str) -> None:
     assert (mine.rival, mine.verdict) == ("tinyer" if verdict == "first" else "derpp", verdict)
     assert mine.n == len(ours)
     assert (mine.p is None) == (verdict == "undecided")
-    assert verdicts.table("v", [mine], verdicts.BEST).rows[0][2].text == verdict
+    assert verdicts.table("v", [mine], verdicts.BEST).rows[0][2].text == (verdicts.WORDS[verdict])
 
 
 def test_the_paper_s_rivals_are_judged_by_themselves() -> None:
@@ -50,11 +50,17 @@ def test_the_paper_s_rivals_are_judged_by_themselves() -> None:
     assert (every[0].rival, every[0].verdict) == ("slda", "loss")
     assert [(v.learner, v.rival, v.verdict) for v in of_paper] == [("verse", "tinyer", "first")]
     text = verdicts.summary([(every, verdicts.BEST), (of_paper, verdicts.OF_PAPER)])
-    assert "verse is first in 0, tied in 0 and beaten in 1 of 1 cells; verse-no-virtual" in text
+    assert "verse is first in 0, not told apart in 0 and behind in 1 of 1 cells; verse-no" in text
     assert text.endswith(
         "Against the best rival that the paper compares verse is first in 1, "
-        "tied in 0 and beaten in 0 of 1 cells."
+        "not told apart in 0 and behind in 0 of 1 cells."
     )
+    shown = verdicts.standing(every)
+    assert shown is not None
+    assert shown.head == ["learner", "first", "not told apart", "behind", "cells"]
+    assert [[cell.text for cell in row] for row in shown.rows] == [
+        [name, "0", "0", "1", "1"] for name in ("verse", "verse-no-virtual")
+    ]
 
 
 def test_other_budgets_and_settings_are_compared_on_common_seeds() -> None:
@@ -135,7 +141,8 @@ def test_rendered_data_and_other_backbones_are_not_counted_beside_filmed_data() 
         ("eth80", "efficientnet-lite0")
     ]
     assert len(listed) == 3
-    assert verdicts.counts(listed).endswith("first in 0, tied in 0 and beaten in 1 of 1 cells.")
+    text = "first in 0, not told apart in 0 and behind in 1 of 1 cells."
+    assert verdicts.counts(listed).endswith(text)
 
 
 def test_a_loss_must_survive_the_number_of_rivals() -> None:

@@ -36,7 +36,7 @@ verse = {lam = 0.3, clip = "none"}
 def done(run: Run, right: float) -> Result:
     noise = (0.0, 0.01, -0.01)[run.seed % 3] + 0.002 * (run.seed % 2)
     made_up = made(run.learner, run.seed, [right + noise] * 6, [])
-    return replace(made_up, run=run, id=run.id)
+    return replace(made_up, run=run, id=run.id, classes=tuple("abcdefghij"))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,27 @@ def test_gains_are_against_no_virtual_step_at_the_same_rate(named: list[Run]) ->
     assert len(gains) == 9 and all(e.n == 10 for e in gains.values())
     assert gains[virtual.Rates(0.05, 0.1)].mean == pytest.approx(0.1)
     text = virtual.sentence(place, gains, 100)
-    assert "of 9 combinations of α and β it helps in 3, hurts in 3; most at α = 0.05" in text
+    assert "of 9 combinations of α and β it helps in 3, hurts in 3; the largest" in text
+    assert "gain is +0.100" in text
+    assert "at α = 0.05, β = 0.01." in text and "diverged" not in text
+
+
+def test_where_it_diverges_without_the_virtual_step_there_is_no_gain(named: list[Run]) -> None:
+    def chance(run: Run) -> bool:  # at the large β at once, at a smaller one by the virtual step
+        large = run.settings["beta"] == 0.1 and (run.settings["alpha"] or run.seed == 3)
+        return bool(large) or run.settings["alpha"] == 0.5
+
+    results = [done(run, 0.1 if chance(run) else helped(run)) for run in named]
+    found = virtual.collect(results, named)
+    ((place, tried),) = found.items()
+    gains = virtual.gains(tried)
+    assert {rates.beta for rates in gains} == {0.01, 0.03}
+    assert gains[virtual.Rates(0.5, 0.03)].high < 0  # it hurts
+    text = virtual.sentence(place, gains, 100, virtual.spoilt(tried))
+    assert text.endswith("β = 0.1 diverged already without the virtual step and is left out.")
+    (table,) = virtual.tables(found)
+    marked = [all(cell.text.endswith("✗") for cell in row[1:]) for row in table.rows]
+    assert marked == [False, False, True]
 
 
 def test_the_page_shows_what_there_is(named: list[Run], tmp_path: Path) -> None:
