@@ -1,16 +1,14 @@
-"""When training the network pays off: accuracy against the length of the stream, and its depth.
+"""When training the network pays off: accuracy against the length of the stream.
 
-The runs are those of ``recipes/length-*.toml``, for the whole stream of ``recipes/scale-*.toml``,
-and of ``recipes/depth-gtsrb.toml``. ``python -m paper.pages`` writes docs/results/length.md.
+The runs are those of ``recipes/length-*.toml``; for the whole stream, of ``recipes/scale-*.toml``.
+``python -m paper.pages`` writes docs/results/length.md; ``paper/depth.py`` makes its second part.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from verse.configuration import DEFAULT_LEARNER
 from verse.experiments.recipe import read_recipe
@@ -44,22 +42,8 @@ RATES = (
     "Learning rates were chosen on streams of at most 1,600 frames ([tuning](tuning.md)) and serve "
     "all lengths. A smaller rate might do better on long streams; this was not tried."
 )
-DEPTH = (
-    "VERSE and replay with a larger and larger trained part, on traffic signs, which are unlike "
-    "ImageNet: the last layer on the average of the last map (`fc`) or on its 2 × 2 grid (`grid`), "
-    "the convolution before it (`head`), the last block (`blocks.last`). Deep parts are slow, so "
-    "the streams are short. Against slda on fixed features:"
-)
-SPLITS = ("fc", "grid", "head", "blocks.last")
 ByLength = dict[int, dict[str, Results]]
 """Frames of the stream → learner → runs."""
-
-
-class Split(NamedTuple):
-    """A learner and where its trained part begins."""
-
-    learner: str
-    at: str
 
 
 @dataclass(frozen=True)
@@ -174,7 +158,7 @@ def sentence(data: str, order: str, judged: Mapping[int, Lead]) -> str:
     return f"{where}: ahead {when}; {rest}."
 
 
-def sections(results: Iterable[Result], recipes: Path, folder: Path) -> list[Section]:
+def section(results: Iterable[Result], recipes: Path, folder: Path) -> Section:
     """The page: text, figure, table of leads, and how much of the network learns."""
     results = list(results)
     found = collect(results, identities(recipes))
@@ -187,8 +171,7 @@ def sections(results: Iterable[Result], recipes: Path, folder: Path) -> list[Sec
             "stream:\n\n"
         ) + "\n".join(lines)
         first.add(draw(found, folder), table(found))
-    wanted = {run.id for run in read_recipe(recipes / "depth-gtsrb.toml").runs}
-    return [first, depth([r for r in results if r.id in wanted])]
+    return first
 
 
 def draw(found: Mapping[tuple[str, str], ByLength], folder: Path) -> ReportFigure:
@@ -287,57 +270,3 @@ def _cell(lead: Lead, *, named: bool) -> Text:
     name = f"{lead.learner} " if named else ""
     text = f"{name}{format_signed(lead.estimate.mean)}{mark}"
     return Text(text, lead.word == "ahead")
-
-
-def depth(results: Sequence[Result]) -> Section:
-    """How much of the network learns: whether a deeper part passes closed forms."""
-    found = Section("How much of the network learns")
-    if not results:
-        found.text = "No run of `recipes/depth-gtsrb.toml` is finished yet."
-        return found
-    by = by_split(results)
-    places = sorted({place for cells in by.values() for place in cells})
-    lines = []
-    for order, frames in places:
-        here = {
-            split: cells[order, frames] for split, cells in by.items() if (order, frames) in cells
-        }
-        ours = {f"{s.learner} from {s.at}": r for s, r in here.items() if s.learner not in CLOSED}
-        closed = {s.learner: r for s, r in here.items() if s.learner in CLOSED}
-        lead = judge(ours, closed) if ours and closed else None
-        if lead is not None:
-            lines.append(f"- {order}, {frames:,} frames: the best is {lead.learner}, {lead.text}.")
-    found.text = "\n".join([DEPTH, "", *lines])
-    found.add(depth_table(by, places))
-    return found
-
-
-def by_split(results: Iterable[Result]) -> dict[Split, dict[tuple[str, int], Results]]:
-    """Runs by where the trained part begins, the smallest first, then by ordering and length."""
-    found: dict[Split, dict[tuple[str, int], Results]] = defaultdict(dict)
-    for r in results:
-        split = Split(r.run.learner, r.circumstances.get("at", r.run.at or ""))
-        found[split].setdefault((r.run.order, r.frames), []).append(r)
-    return dict(sorted(found.items(), key=lambda item: (item[0].learner, SPLITS.index(item[0].at))))
-
-
-def depth_table(
-    by: Mapping[Split, Mapping[tuple[str, int], Results]], places: Sequence[tuple[str, int]]
-) -> Table:
-    """Accuracy at the end by where the trained part begins."""
-    rows, records = [], []
-    for split, cells in by.items():
-        row = [Text(split.learner), Text("–" if split.learner in CLOSED else f"`{split.at}`")]
-        for place in places:
-            e = statistics.final(cells[place]) if place in cells else None
-            row.append(Text("–" if e is None else str(e)))
-            if e is not None:
-                where = {"order": place[0], "frames": place[1]}
-                records.append(split._asdict() | where | e.record)
-        rows.append(row)
-    head = ["learner", "trained from", *(f"{order}, {frames:,}" for order, frames in places)]
-    note = (
-        "gtsrb, accuracy at the end, mean and 95 % interval. The learning rate of each split was "
-        "chosen among five on validation videos (`recipes/tuning-depth.toml`)."
-    )
-    return Table("depth", "Depth of the trained part", head, rows, note, records)

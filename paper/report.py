@@ -21,6 +21,7 @@ from paper import (
     claim,
     claims,
     clipping,
+    depth,
     figures,
     length,
     published,
@@ -59,7 +60,10 @@ def main_pages(main: PaperResults, folder: Path, recipes: Path = ROOT / "recipes
     every = with_changed(main.runs)
     with style.use_style():
         return {
-            "length": length.sections(tested(every), recipes, folder),
+            "length": [
+                length.section(tested(every), recipes, folder),
+                depth.section(tested(every), recipes, folder),
+            ],
             "virtual": [
                 *virtual.sections(tested(every), recipes, folder),
                 clipping.section(tested(every), every, recipes),

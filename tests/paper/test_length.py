@@ -57,11 +57,11 @@ def test_a_run_with_a_reference_belongs_to_it_if_it_has_the_same_settings() -> N
 
 
 def test_at_which_length_a_network_passes_closed_forms(runs: list[Run], tmp_path: Path) -> None:
-    page = length.sections([done(run, grown(run)) for run in runs], RECIPES, tmp_path)
-    text = page[0].text
+    page = length.section([done(run, grown(run)) for run in runs], RECIPES, tmp_path)
+    text = page.text
     assert "asl (unlike ImageNet), iid: ahead from 3,000 frames on; at 36,250 frames" in text
     assert (tmp_path / "length.png").stat().st_size > 1000
-    (table,) = (part for part in page[0].parts if isinstance(part, length.Table))
+    (table,) = (part for part in page.parts if isinstance(part, length.Table))
     assert table.head[1:] == ["100", "300", "1,000", "3,000", "10,000", "all"]
     (row,) = (row for row in table.rows if row[0].text == "asl iid, trained network")
     assert [cell.bold for cell in row[1:]] == [False] * 3 + [True] * 3
@@ -70,34 +70,13 @@ def test_at_which_length_a_network_passes_closed_forms(runs: list[Run], tmp_path
     assert not any("verse-joint" in cell.text for cell in own[1:])  # the row's title has it
     assert length.RATES in text
     assert len(table.head) <= 7  # no table wider than a screen
-    assert page[1].text.startswith("No run of `recipes/depth-gtsrb.toml`")
 
 
 def test_what_is_not_finished_is_not_judged(runs: list[Run], tmp_path: Path) -> None:
-    nothing = length.sections([], RECIPES, tmp_path)
-    assert length.NONE in nothing[0].text and not nothing[0].parts
+    nothing = length.section([], RECIPES, tmp_path)
+    assert length.NONE in nothing.text and not nothing.parts
     two = [done(run, 0.5) for run in runs if run.seed < 2]  # seeds
-    page = length.sections(two, RECIPES, tmp_path)
-    assert "asl (unlike ImageNet), iid: fewer than 3 common seeds so far." in page[0].text
+    page = length.section(two, RECIPES, tmp_path)
+    assert "asl (unlike ImageNet), iid: fewer than 3 common seeds so far." in page.text
     never = [done(run, 0.5) for run in runs if run.learner != "verse-joint"]
-    assert "not ahead at any length up to here" in length.sections(never, RECIPES, tmp_path)[0].text
-
-
-def test_how_much_of_the_network_learns() -> None:
-    best = {("verse", "head"): 0.7, ("slda", "grid"): 0.6}
-    runs = [run for run in read("depth-gtsrb") if run.length == 500]
-    deep = [
-        replace(done(run, best.get((run.learner, run.at or ""), 0.5)), circumstances={})
-        for run in runs
-    ]
-    found = length.depth(deep)
-    (table,) = found.tables
-    assert table.head == ["learner", "trained from", "class-instance, 500", "iid, 500"]
-    splits = ["`fc`", "`grid`", "`head`", "`blocks.last`"]
-    rows = [(row[0].text, row[1].text) for row in table.rows]
-    assert rows == [
-        ("slda", "–"),
-        *(("tinyer", split) for split in splits),
-        *(("verse", split) for split in splits),
-    ]
-    assert "iid, 500 frames: the best is verse from head, ahead of slda (+0.100)" in found.text
+    assert "not ahead at any length up to here" in length.section(never, RECIPES, tmp_path).text
