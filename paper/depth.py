@@ -90,7 +90,7 @@ def by_split(results: Iterable[Result]) -> BySplit:
 
 def draw(by: Mapping[Split, Mapping[tuple[str, int], Results]], folder: Path) -> ReportFigure:
     """A panel for each ordering, a colour for each split."""
-    figure, axes = style.panels(len(ORDERS), 3.2)
+    figure, axes = style.panels(len(ORDERS), 3.4, width=4.8)  # for the legend
     for axis, order in zip(axes, ORDERS, strict=True):
         for number, (split, cells) in enumerate(by.items()):
             aside = 1.03 ** (number - len(by) / 2)  # whiskers must not cover each other
