@@ -117,9 +117,9 @@ LEARNERS = """
   the best method that keeps statistics of fixed features. On shuffled streams these networks come
   closer the longer the stream is. On streams that show one class after the other they do not
   ([when training the network pays off](../results/length.md)).
-  Training more of the network helps more than a longer stream: replay that trains the last block
-  of the network is within 0.03 of slda on traffic signs after 1,500 frames, where one that trains
-  the last layer is 0.08 to 0.18 behind
+  Training more of the network helps, at some 80 ms a step: on traffic signs, replay that trains
+  the last block is 0.02 to 0.03 behind slda after 1,500 frames, replay that trains the last layer
+  0.08 to 0.18
   ([how much of the network learns](../results/length.md#how-much-of-the-network-learns)).
 - **To compare with the paper**: [verse](verse.md) as published, [tinyer-c48](tinyer-c48.md) and
   [tinyer-2step](tinyer-2step.md) as rivals of equal cost, and [fine-tune](fine-tune.md) and
