@@ -48,6 +48,7 @@ STEPS = (
     "recipe:resnet18-paper",
     "recipe:resnet18-asl",
     "tuning:tuning-depth",
+    "tuning:tuning-depth-edges-gtsrb",
     "recipe:depth-gtsrb",
 )
 

@@ -27,7 +27,7 @@ RECIPES = {
     "unclipped": "VERSE without clipping, as published, on every set",
     "parts-*": "teacher, λ, r, policy, capacity, ten seeds",
     "length-*": "accuracy against the length of the stream",
-    "tuning-depth": "rates for each split of the next row",
+    "tuning-depth*": "rates for each split of the next row",
     "depth-gtsrb": "what may learn: last layer, grid, head, last block",
     "causes-default": "what holds the default back where it is not first",
     "joined": "gtsrb_full, asl, icub_camera and eth80 in one stream, 129 classes",
