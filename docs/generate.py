@@ -113,15 +113,17 @@ LEARNERS = """
   on validation videos of gtsrb it is far behind slda (0.537 against 0.657,
   [tuning](../results/tuning.md)).
 - **A long stream, or images unlike those of pretraining**: verse-joint or slda. Up to 36,250
-  frames no network trained alone (verse, tinyer and er-ace were measured) was reliably ahead of
-  the best method that keeps statistics of fixed features. On shuffled streams these networks come
-  closer the longer the stream is. On streams that show one class after the other they do not
-  ([when training the network pays off](../results/length.md)).
+  frames no network trained alone (verse, tinyer, er-ace, derpp and cls-er were measured) was
+  reliably ahead of the best method that keeps statistics of fixed features. On shuffled streams
+  these networks come closer the longer the stream is; on shuffled hand signs derpp has the higher
+  mean from 10,000 frames on, which may be chance. On streams that show one class after the other
+  they stay behind ([when training the network pays off](../results/length.md)).
   Training more of the network helps, at some 80 ms a step: on traffic signs, replay that trains
-  the last block is 0.02 to 0.03 behind slda after 1,500 frames, replay that trains the last layer
-  0.08 to 0.18
+  the last block is 0.02 to 0.03 behind slda after 1,500 frames, replay that trains a layer on the
+  grid 0.08 to 0.18
   ([how much of the network learns](../results/length.md#how-much-of-the-network-learns)).
-- **To compare with the paper**: [verse](verse.md) as published, [tinyer-c48](tinyer-c48.md) and
+- **To compare with the paper**: [verse](verse.md) with `clip=none` (it clips gradients by default,
+  the paper does not), [tinyer-c48](tinyer-c48.md) and
   [tinyer-2step](tinyer-2step.md) as rivals of equal cost, and [fine-tune](fine-tune.md) and
   [offline](offline.md) as lower and upper bounds.
 

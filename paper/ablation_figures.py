@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from paper.ablations import Ablation
 from verse.reports import statistics, style
 from verse.reports.cells import Bench, SortedResults, is_verse, orders_of
@@ -66,14 +64,10 @@ def ablation(found: Ablation, folder: Path) -> ReportFigure:
         }
         # side by side, so that whiskers of orderings do not cover each other
         shift = 0.06 * (orders.index(order) - (len(orders) - 1) / 2)
-        places = [found.values.index(value) + shift for value in by]
-        means = np.array([e.mean for e in by.values()])
-        ends = np.array([[e.low, e.high] for e in by.values()])
         look = style.ORDERS[order]
-        axis.errorbar(
-            places,
-            means,
-            yerr=np.abs(ends - means[:, None]).T,
+        style.draw_estimates(
+            axis,
+            {found.values.index(value) + shift: e for value, e in by.items()},
             fmt=f"{look.marker}-",
             color=look.colour,
             label=order,
@@ -109,14 +103,10 @@ def _grouped(
     width = 0.8 / len(values)
     for i, (series, by) in enumerate(values.items()):
         place = [orders.index(order) + (i - (len(values) - 1) / 2) * width for order in by]
-        means = np.array([e.mean for e in by.values()])
-        ends = np.array([[e.low, e.high] for e in by.values()]).reshape(-1, 2)
-        reach = np.abs(ends - means[:, None]).T  # [2, orderings]
         if dots:
-            axis.errorbar(
-                place,
-                means,
-                yerr=reach,
+            style.draw_estimates(
+                axis,
+                dict(zip(place, by.values(), strict=True)),
                 fmt=MARKERS[i % len(MARKERS)],
                 label=series,
                 color=colour[series],
@@ -126,11 +116,11 @@ def _grouped(
         else:
             axis.bar(
                 place,
-                means,
+                [e.mean for e in by.values()],
                 width * 0.92,
                 color=colour[series],
                 label=series,
-                yerr=reach,
+                yerr=style.reach(by.values()),
                 error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#222222"},
             )
     if not dots:

@@ -101,7 +101,8 @@ class Ablation:
         head = ["ordering", *(str(value) for value in self.values)]
         note = (
             f"{metric}, mean and 95 % interval. Bold: the highest mean of the row; ≈: the paired "
-            "interval of the best value's lead over this one includes zero. "
+            "interval of the best value's lead over this one, with Holm's correction over the "
+            "row, includes zero. "
             f"{self.base}"
         )
         return Table(self.name, self.title, head, rows, note, records)
@@ -180,10 +181,11 @@ def on_common_seeds(by: Mapping[Named, Results]) -> dict[Named, Results]:
 
 
 def _tied(by: dict[Value, Results], best: Value, measure: str) -> set[Value]:
-    """Values that the best one does not beat beyond chance."""
+    """Values that the best one does not beat beyond chance, with Holm's correction over them."""
     leads = {
-        value: statistics.difference(by[best], runs, measure)
+        value: lead
         for value, runs in by.items()
-        if value != best
+        if value != best and (lead := statistics.difference(by[best], runs, measure))
     }
-    return {value for value, lead in leads.items() if lead is None or not lead.low > 0}
+    beaten = {value for value, lead in statistics.adjust(leads).items() if lead.low > 0}
+    return set(by) - beaten - {best}

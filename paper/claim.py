@@ -116,7 +116,9 @@ def table(claims: Sequence[Claim]) -> Table:
     note = (
         "Every comparison is a paired difference on common seeds with its 95 % interval, positive "
         "where the claim is right. Confirmed: all of them lie above zero. Not reproduced: at least "
-        "one lies below. p and intervals have Holm's correction over the comparisons of a claim. "
+        "one lies below. p and intervals have Holm's correction over the comparisons of a claim; "
+        "for being first these are the cells, each corrected over its rivals before, so VERSE may "
+        "be behind in a cell taken alone and not told apart among so many. "
         "Not confirmed: none lies below or above, and at least one is no effect, its interval "
         f"within ± {NEGLIGIBLE}; partly, if others lie above. Undecided: the rest, or fewer than "
         f"{ENOUGH} seeds."
@@ -139,8 +141,8 @@ def evidence_table(claims: Sequence[Claim]) -> Table:
     for c in claims:
         for e in c.evidence:
             estimate, symbol = e.estimate, SYMBOLS.get(e.measure, e.measure)
-            data = c.where.partition(":")[0].partition(",")[0]
-            where = e.where if c.name.startswith("first") else f"{data} {e.where}"
+            data = c.where.partition(":")[0]  # with the backbone: a data set may have two
+            where = e.where if c.name.startswith("first") else f"{data}, {e.where}"
             cells = (
                 ["–"] * 3
                 if estimate is None

@@ -265,7 +265,7 @@ def _between(
 ) -> list[Claim]:
     """VERSE, or a variant of it, against other rows of the main tables."""
     claims = []
-    for bench in found.whole:
+    for bench in found.benches:
         cells = found.main(bench)
         there = [rival for rival in rivals if rival in cells]
         if ours not in cells or not there:
@@ -278,9 +278,8 @@ def _between(
                 lead = statistics.difference(mine, theirs, used) if mine and theirs else None
                 what = f"{_named(ours)} − {_named(rival)}"
                 evidence.append(judged(order, what, used, lead, margin=NEGLIGIBLE))
-        claims.append(
-            Claim(name, text, bench.title, corrected(evidence), figure=f"{figure}-{bench.slug}")
-        )
+        shown = f"{figure}-{bench.slug}"
+        claims.append(Claim(name, text, found.title(bench), corrected(evidence), figure=shown))
     absent = rivals if ours == "verse" else [ours]
     needed = recipe or found.comparison.recipe
     lacking = [f"{', '.join(absent)}: verse compare {needed}"]
@@ -311,8 +310,7 @@ def _losses(found: PaperResults) -> list[Claim]:
                 remark=settings,
             )
         )
-    command = "verse run DATASET --out results/losses --track jsonl:results/losses/traces/ID.ndjson"
-    return claims or [Claim("losses", text, "–", missing=[command])]
+    return claims or [Claim("losses", text, "–", missing=["runs whose losses were recorded"])]
 
 
 def _falls(order: str, curves: Iterable[Curve]) -> list[Evidence]:

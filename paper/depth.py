@@ -100,13 +100,9 @@ def draw(by: Mapping[Split, Mapping[tuple[str, int], Results]], folder: Path) ->
                 if where == order
             }
             if points:
-                axis.errorbar(
-                    list(points),
-                    [e.mean for e in points.values()],
-                    (
-                        [abs(e.mean - e.low) for e in points.values()],
-                        [abs(e.high - e.mean) for e in points.values()],
-                    ),
+                style.draw_estimates(
+                    axis,
+                    points,
                     color="black" if split.fixed else style.LEVELS[SPLITS.index(split.at)],
                     ls="--" if split.learner == "verse" else "-",
                     marker="s" if split.learner == "verse" else "o",

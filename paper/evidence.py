@@ -65,16 +65,17 @@ def _uncertain(e: Estimate, margin: float) -> str:
 def corrected(evidence: Sequence[Evidence]) -> list[Evidence]:
     """With Holm's correction over the comparisons, of p and intervals: what may be chance among so
     many does not count."""
-    tested = [e.estimate._replace(p=e.p) for e in evidence if e.estimate and e.p is not None]
-    adjusted = iter(statistics.adjust(tested))
-    listed = []
-    for e in evidence:
-        if e.estimate and e.p is not None:
-            estimate = next(adjusted)
-            e = replace(e, estimate=estimate, p=estimate.p)
-            if estimate.p >= CHANCE:
-                e = replace(e, outcome=_uncertain(estimate, e.margin))
-        listed.append(e)
+    tested = {
+        i: e.estimate._replace(p=e.p)
+        for i, e in enumerate(evidence)
+        if e.estimate and e.p is not None
+    }
+    listed = list(evidence)
+    for i, estimate in statistics.adjust(tested).items():
+        e = replace(listed[i], estimate=estimate, p=estimate.p)
+        if estimate.p >= CHANCE:
+            e = replace(e, outcome=_uncertain(estimate, e.margin))
+        listed[i] = e
     return listed
 
 

@@ -14,6 +14,7 @@ from paper.verdicts import WORDS, Verdict
 from verse import streams
 from verse.configuration import DEFAULT_LEARNER
 from verse.reports import style
+from verse.reports.cells import orders_of
 from verse.reports.figures import ReportFigure, dots
 from verse.reports.scores import cell_names
 from verse.reports.statistics import Estimate
@@ -115,19 +116,19 @@ COLUMNS = 4  # of the overview
 
 
 def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path) -> ReportFigure:
-    """μ_all with its interval: the orderings of a data set side by side, those that all have."""
-    benches = found.compared
-    shown = [{r["order"] for r in listed if r["bench"] == bench.slug} for bench in benches]
-    orders = [o for o in streams.names() if all(o in mine for mine in shown)]
-    orders = orders or [o for o in streams.names() if any(o in mine for mine in shown)]
-    columns = COLUMNS // len(orders) * len(orders)
-    rows = -(-len(benches) * len(orders) // columns)
+    """μ_all with its interval: the orderings of a data set side by side."""
+    orders = {bench: orders_of(found.main(bench)) for bench in found.compared}
+    # those with most orderings first: the others share rows
+    benches = sorted(orders, key=lambda bench: -len(orders[bench]))
+    panels = sum(map(len, orders.values()))
+    columns = min(COLUMNS, panels)
+    rows = -(-panels // columns)
     height = 0.7 + 0.16 * (SHOWN + 2)
     figure, axes = style.panels(rows * columns, height, width=2.9, rows=rows, share=False)
-    for axis in axes[len(benches) * len(orders) :]:
+    for axis in axes[panels:]:
         axis.set_axis_off()
-    limited = False
-    for number, bench in enumerate(benches):
+    limited, free = False, iter(axes)
+    for bench in benches:
         mine = [r for r in listed if r["bench"] == bench.slug and r["rank"] is not None]
         mean = {
             name: np.mean([r["rank"] for r in mine if r["learner"] == name])
@@ -136,11 +137,9 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
         names = sorted(mean, key=lambda name: (mean[name], name))[:SHOWN]
         others = ("verse", DEFAULT_LEARNER)
         names += [name for name in others if name in mean and name not in names]
-        for column, order in enumerate(orders):
-            axis = axes[number * len(orders) + column]
+        for column, order in enumerate(orders[bench]):
+            axis = next(free)
             by = {r["learner"]: r for r in mine if r["order"] == order}
-            if not by:
-                axis.set_axis_off()
             for place, name in enumerate(reversed(names)):
                 if name in by:
                     r = by[name]
@@ -162,7 +161,7 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
     note = (
         "Mean accuracy over the stream with its 95 % interval over seeds and test videos. Of each "
         f"data set the {SHOWN} streaming methods with the best mean place, VERSE in red, its "
-        "variants in orange; other orderings are on the data sets' own pages."
+        "variants in orange."
     )
     if limited:
         note += " Dotted: the share of test frames whose class was shown, which nobody can exceed."

@@ -5,6 +5,7 @@
     VERSE_DATA=… python -m paper.grid --jobs 2               # everything that is missing
     VERSE_DATA=… python -m paper.grid --jobs 2 tune:asl main:asl
     VERSE_DATA=… python -m paper.grid --dry-run              # what is missing
+    VERSE_DATA=… python -m paper.grid --engine ray --address …   # on a cluster
 
 It may be stopped at any moment; the same command goes on where it ended. Finished runs are lines in
 ``results``; commit them whenever you like.
@@ -15,10 +16,11 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 SETS = ("asl", "gtsrb_full", "eth80", "gtsrb", "icub_camera")
-TUNING = "results/tuning-scale"
+TUNING = "results/tuning"
 RESULTS = "results"
 ABLATIONS = "results/ablations"
 DECISIVE = (
@@ -30,6 +32,7 @@ STEPS = (
     *(f"{step}:{name}" for name in ("asl", "gtsrb_full") for step in ("tune", "decisive")),
     *(f"tune:{name}" for name in SETS[2:]),
     *(f"decisive:{name}" for name in SETS[2:]),
+    *(f"tuning:tuning-beyond-{name}" for name in SETS),
     "ablation:virtual-eth80",
     "ablation:virtual-asl",
     "recipe:length-asl",
@@ -37,10 +40,12 @@ STEPS = (
     "recipe:length-eth80",
     "ablation:causes-default",
     "ablation:unclipped",
+    "ablation:growing",
     "recipe:joined",
     *(f"tune-short:{name}" for name in SETS[2:]),  # the other methods, before they are compared
     *(f"main:{name}" for name in SETS),
     *(f"recipe:scale-{name}-4percent" for name in SETS[2:]),
+    *(f"recipe:scale-{name}-bytes" for name in ("eth80", "gtsrb")),
     "ablation:parts-eth80",
     "ablation:parts-asl",
     "recipe:scale-reference",
@@ -56,8 +61,8 @@ STEPS = (
 class Driver:
     """Does steps by name; a step that fails is told, and the next one goes on."""
 
-    def __init__(self, jobs: int, *, dry_run: bool) -> None:
-        self.jobs, self.dry_run = jobs, dry_run
+    def __init__(self, options: Sequence[str], *, dry_run: bool) -> None:
+        self.options, self.dry_run = options, dry_run  # options of every ``verse compare``
         self.failed: list[str] = []
 
     def step(self, name: str) -> None:
@@ -100,7 +105,7 @@ class Driver:
     def compare(self, recipe: str, results: str, *only: str) -> None:
         """``verse compare`` of a recipe, or of part of it."""
         command = ["compare", f"recipes/{recipe}.toml", "--results", results]
-        command += ["--jobs", str(self.jobs)] + (["--dry-run"] if self.dry_run else [])
+        command += [*self.options, *(["--dry-run"] if self.dry_run else [])]
         for text in only:
             command += ["--only", text]
         call = "from verse.cli import main; main()"
@@ -122,10 +127,15 @@ def main() -> None:
     """The steps that were named, or all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("steps", nargs="*", help="steps to do [default: all, in their order]")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at the same time")
+    parser.add_argument("--jobs", help="runs at the same time [default: one per processor]")
+    parser.add_argument("--engine", default="local", help="local, or ray: a cluster")
+    parser.add_argument("--address", help="of the cluster, as for ray.init")
     parser.add_argument("--dry-run", action="store_true", help="say what is missing")
     given = parser.parse_args()
-    driver = Driver(given.jobs, dry_run=given.dry_run)
+    options = ["--engine", given.engine]
+    for name in ("jobs", "address"):
+        options += [f"--{name}", value] if (value := getattr(given, name)) else []
+    driver = Driver(options, dry_run=given.dry_run)
     for step in given.steps or STEPS:
         driver.step(step)
     for command in driver.failed:

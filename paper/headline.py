@@ -41,7 +41,7 @@ def block(main: PaperResults, first: PaperResults) -> str:
         f"{which}: on average over {len(cells)}{of} combinations of data set and ordering (cells), "
         f"{', '.join(best[:-1])} and {best[-1]} rank highest. {judged}{newer}. "
         f"See [all results]({PLACE}/index.md) for every method and its confidence interval, and "
-        "[what was tried](docs/learners/verse.md#why-it-is-not-first) where VERSE is not first.\n"
+        f"[the causes]({PLACE}/causes.md) where VERSE is not first.\n"
     )
 
 

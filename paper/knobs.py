@@ -49,7 +49,7 @@ def _rate(key: CellKey, _: Collection[CellKey]) -> list[str]:
 
 def _capacity(key: CellKey, _: Collection[CellKey]) -> list[str]:
     """A budget a class grows with the stream, so it is compared with its own kind only."""
-    fixed = budget(key.conditions.capacity, stream_length=1)["capacity"] is not None
+    fixed = budget(key.conditions.capacity, stream_length=1, classes=1)["capacity"] is not None
     kind = "fixed" if fixed else key.conditions.capacity.lstrip("0123456789.")
     return [_base(replace(key, conditions=replace(key.conditions, capacity=kind)))]
 

@@ -26,9 +26,10 @@ SETS = {"eth80": "like ImageNet", "asl": "unlike ImageNet", "gtsrb_full": "unlik
 ORDERS = ("class-instance", "iid")
 CLOSED = ("ncm", "slda", "slda-grid", "ridge")
 GROUPS = {
-    "trained network": ("verse", "tinyer", "er-ace"),
+    "trained network": ("verse", "tinyer", "er-ace", "derpp", "cls-er"),
     f"default, {DEFAULT_LEARNER}": (DEFAULT_LEARNER,),
 }
+DRAWN = (*CLOSED, "verse", "tinyer", "derpp", DEFAULT_LEARNER)  # as many as have colours
 TITLE = "When training the network pays off"
 QUESTION = (
     "For which length of the stream, and for which distance from the images of pretraining, is a "
@@ -117,15 +118,15 @@ def judge(ours: Mapping[str, Results], closed: Mapping[str, Results]) -> Lead | 
         if sure and len(sure) == len(leads):
             rival = min(sure, key=lambda n: sure[n].low)
             least[name] = (rival, sure[rival])
-            beaten.append(any(e.high < 0 for e in statistics.adjust(list(sure.values()))))
+            beaten.append(any(e.high < 0 for e in statistics.adjust(sure).values()))
     if not least:
         return None
-    adjusted = statistics.adjust([lead for _, lead in least.values()])
-    best = max(range(len(least)), key=lambda i: adjusted[i].mean)
-    learner, (rival, _) = list(least.items())[best]
-    ahead = any(e.low > 0 for e in adjusted)
+    adjusted = statistics.adjust({name: lead for name, (_, lead) in least.items()})
+    learner = max(adjusted, key=lambda name: adjusted[name].mean)
+    rival, _ = least[learner]
+    ahead = any(e.low > 0 for e in adjusted.values())
     word = "ahead" if ahead else "behind" if all(beaten) else "level"
-    return Lead(learner, rival, adjusted[best], word)
+    return Lead(learner, rival, adjusted[learner], word)
 
 
 def leads(by: ByLength, names: Iterable[str]) -> dict[int, Lead]:
@@ -176,8 +177,7 @@ def section(results: Iterable[Result], recipes: Path, folder: Path) -> Section:
 
 def draw(found: Mapping[tuple[str, str], ByLength], folder: Path) -> ReportFigure:
     """A panel for each data set and ordering, frames on a logarithmic axis."""
-    wanted = [*CLOSED, *(name for names in GROUPS.values() for name in names)]
-    looks = style.looks(wanted)
+    looks = style.looks(DRAWN)
     rows = len({order for _, order in found})
     figure, axes = style.panels(len(found), 2.8, rows=rows)
     places = sorted(found, key=lambda place: ORDERS.index(place[1]))
@@ -190,15 +190,9 @@ def draw(found: Mapping[tuple[str, str], ByLength], folder: Path) -> ReportFigur
                 if learner in by
             }
             if points:
-                means = [e.mean for e in points.values()]
-                reach = (
-                    [abs(e.mean - e.low) for e in points.values()],
-                    [abs(e.high - e.mean) for e in points.values()],
-                )
-                axis.errorbar(
-                    list(points),
-                    means,
-                    reach,
+                style.draw_estimates(
+                    axis,
+                    points,
                     color=look.colour,
                     marker=look.marker,
                     ms=4,
@@ -213,8 +207,8 @@ def draw(found: Mapping[tuple[str, str], ByLength], folder: Path) -> ReportFigur
     style.add_common_legend(figure, axes)
     note = (
         "Accuracy on all test frames at the end of streams of several lengths, mean and 95 % "
-        "interval over seeds and test videos. The points of a length stand a little beside each "
-        "other so that intervals can be read."
+        "interval over seeds and test videos, of three of the trained networks. The points of a "
+        "length stand a little beside each other so that intervals can be read."
     )
     return ReportFigure(
         style.save(figure, folder, "length"), "Accuracy against the length of the stream", note

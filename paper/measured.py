@@ -15,11 +15,16 @@ from verse.experiments.result import Result
 from verse.experiments.run import Run
 from verse.learners import defaults
 from verse.reports import statistics
-from verse.reports.cells import Bench, SortedResults, orders_of
+from verse.reports.cells import Bench, SortedResults, format_settings, orders_of
 from verse.reports.statistics import Estimate
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("results", "results/sanity", "results/protocol")  # what an earlier one has is not asked
+FOLDERS = (
+    "results",
+    "results/first",
+    "results/sanity",
+    "results/protocol",
+)  # what an earlier one has is not asked
 NONE = "No finished run yet.\n"
 NOTE = "\nMeans with 95 % confidence intervals over seeds and test videos. To reproduce them:\n"
 AGAIN = "--results again"  # in ``results`` they are finished already
@@ -31,6 +36,7 @@ class Cell:
     """The runs of a learner on one data set in one ordering."""
 
     bench: Bench
+    title: str
     order: str
     capacity: str
     runs: list[Result]
@@ -56,13 +62,14 @@ def row(cell: Cell, *, bound: bool = False) -> list[str]:
     run = cell.runs[0].run
     usual = {} if bound else defaults(run.learner)
     own = {k: v for k, v in run.settings.items() if not bound and v != usual[k]}
+    settings = format_settings(own)
     omega = "1" if bound else shown(statistics.omega(cell.runs))
     mu = statistics.mu(cell.runs)
     return [
-        cell.bench.title,
+        cell.title,
         cell.order,
         cell.capacity if not bound else "everything",
-        ", ".join(f"`{k}={v}`" for k, v in own.items()) or "defaults",
+        f"`{settings}`" if settings else "defaults",
         shown(mu),
         omega,
         str(mu.n),
@@ -94,10 +101,11 @@ def _walk() -> Iterator[Cell]:
         sorted_runs = finished(folder)
         for bench in sorted_runs.benches:
             by, capacity = sorted_runs.main(bench), sorted_runs.conditions(bench).capacity
+            title = sorted_runs.title(bench)
             for order in orders_of(by):
                 for orders in by.values():
                     if order in orders:
-                        yield Cell(bench, order, capacity, orders[order], folder)
+                        yield Cell(bench, title, order, capacity, orders[order], folder)
 
 
 def finished(folder: str) -> SortedResults:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from paper import headline, measured, progress, report
 from paper.blocks import filled, table
-from paper.comparisons import MAIN
+from paper.comparisons import FIRST
 from paper.reading import results_in
 from paper.source import PaperResults, read, with_changed
 from verse import learners, streams
@@ -173,7 +173,7 @@ def rates() -> str:
     found: dict[tuple[str, str], dict[str, Result]] = defaultdict(dict)
     larger = results_in(RESULTS / "rates")
     kept = {(r.run.learner, data_name(r)): _without_rate(r) for r in larger}
-    for r in [*larger, *results_in(RESULTS / "tuning")]:
+    for r in [*larger, *results_in(RESULTS / FIRST.store / "tuning")]:
         place = (r.run.learner, data_name(r))
         if place in kept and r.run.at != "grid" and _without_rate(r) == kept[place]:
             found[place][_rate(r)] = r
@@ -210,7 +210,7 @@ def _headline() -> str:
 def _progress() -> str:
     # as they lie on the disk: tables show a run that two recipes have only once
     every = with_changed(results_in(RESULTS), RESULTS)
-    return progress.block(every, results_in(RESULTS / MAIN.tuning), DOCS.parent / "recipes")
+    return progress.block(every, results_in(RESULTS / "tuning"), DOCS.parent / "recipes")
 
 
 TABLES = (

@@ -15,6 +15,7 @@ from pathlib import Path
 from paper import (
     ablation_figures,
     ablations,
+    again,
     assumptions,
     budgets,
     causes,
@@ -23,6 +24,7 @@ from paper import (
     clipping,
     depth,
     figures,
+    growing,
     length,
     published,
     tuning_table,
@@ -68,7 +70,10 @@ def main_pages(main: PaperResults, folder: Path, recipes: Path = ROOT / "recipes
                 *virtual.sections(tested(every), recipes, folder),
                 clipping.section(tested(every), every, recipes),
             ],
-            "causes": causes.sections(tested(every), recipes),
+            "causes": [
+                *causes.sections(tested(every), recipes),
+                growing.section(tested(every), recipes),
+            ],
             "tuning": tuning_table.sections(every, recipes),
         }
 
@@ -87,7 +92,7 @@ def write(
 ) -> None:
     """All pages of one comparison, from what was found, and from runs with one thing changed."""
     folder = out / "figures"
-    listed = [r for r in scores.records(found) if r["bench"] in {b.slug for b in found.whole}]
+    listed = [r for r in scores.records(found) if r["bench"] in {b.slug for b in found.benches}]
     groups = [
         (verdicts.verdicts(found), verdicts.BEST),
         (verdicts.of_paper(found), verdicts.OF_PAPER),
@@ -100,7 +105,7 @@ def write(
     first: list[Table | ReportFigure] = []
     with style.use_style():
         if listed:
-            pages |= {bench.slug: _bench(found, bench, listed, folder) for bench in found.whole}
+            pages |= {bench.slug: _bench(found, bench, listed, folder) for bench in found.benches}
             pages["claims"] = _claims(found, groups, claimed, folder)
             first = [figures.overview(found, counted, folder), scores.ranks(counted)]
             if (standing := verdicts.standing(groups[0][0])) is not None:
@@ -111,11 +116,14 @@ def write(
             pages["tuning"] = [make_tuning_section(found)]
         pages["paper"] = _paper(listed)
     pages |= more or {}
-    back = "[Results](index.md)"
+    back, plan = "[Results](index.md)", found.comparison
+    benches = {bench.slug: bench for bench in found.benches}
     for name, sections in pages.items():
-        _save(out, name, f"# {sections[0].title}\n\n{back}\n", sections)
+        how = again.command(plan, name, benches.get(name))
+        text = f"# {sections[0].title}\n\n{back}. {how}".rstrip()
+        _save(out, name, f"{text}\n", sections)
     known = facts(found, listed)
-    text = _index(found, counted, groups, known["runs"], pages)
+    text = _index(found, counted, groups, hours([*found.runs, *ablated]), pages)
     _save(out, "index", text, [Section("", parts=first)])
     record = known | {
         "verdicts": {name: [vars(v) for v in mine] for mine, name in groups},
@@ -140,17 +148,30 @@ def _index(
     found: PaperResults,
     counted: list[Record],
     groups: list[tuple[list[verdicts.Verdict], str]],
-    runs: int,
+    spent: float,
     pages: Pages,
 ) -> str:
     plan = found.comparison
     links = "\n".join(f"- [{sections[0].title}]({name}.md)" for name, sections in pages.items())
     judged, against = groups[1]
     said = f" {verdicts.counts(judged, against)}" if any(v.counted for v in judged) else ""
-    return f"# {plan.title}\n\n{plan.about}\n\n{finished(found, counted, runs)}{said}\n\n{links}\n"
+    cost = (
+        f"All runs, with tuning and ablations, took {spent:.0f} hours of one core by the clock; "
+        "features are extracted once before (5 to 14 minutes for each of the long sets)."
+    )
+    how = again.command(plan, "index")
+    return (
+        f"# {plan.title}\n\n{plan.about}\n\n{finished(found, counted)}{said}\n\n{cost} {how}\n\n"
+        f"{links}\n"
+    )
 
 
-def finished(found: PaperResults, counted: list[Record], runs: int) -> str:
+def hours(results: Iterable[Result]) -> float:
+    """The time of all runs, each counted once; of one core, since a run uses one."""
+    return sum({r.id: r.seconds for r in results}.values()) / 3600
+
+
+def finished(found: PaperResults, counted: list[Record]) -> str:
     """How much there is, and how much is missing: nobody should take a part for the whole."""
     plan = found.comparison
     cells = {(r["dataset"], r["order"]) for r in counted}
@@ -159,10 +180,10 @@ def finished(found: PaperResults, counted: list[Record], runs: int) -> str:
             f"**No run of it on test videos is finished yet** (`verse compare {plan.recipe}`), so "
             "there is nothing to compare."
         )
+    runs = plural(sum(r["n"] for r in counted), "finished run")
     said = (
-        f"{plural(runs, 'finished run')} on test videos in {plural(len(cells), 'combination')} of "
-        "data set and ordering (cells), from `results/`. Learners are ranked by mean accuracy over "
-        "the stream, μ_all."
+        f"{runs} on test videos in {plural(len(cells), 'combination')} of data set and ordering "
+        "(cells), from `results/`. Learners are ranked by mean accuracy over the stream, μ_all."
     )
     if missing := plan.missing(cells):
         said += f" **{missing} of {len(plan.cells)} cells are not finished** (`{plan.recipe}`)."
@@ -174,7 +195,7 @@ def finished(found: PaperResults, counted: list[Record], runs: int) -> str:
 
 def _bench(found: PaperResults, bench: Bench, listed: list[Record], folder: Path) -> list[Section]:
     """One data set with one backbone."""
-    section = Section(bench.title)
+    section = Section(found.title(bench))
     section.add(
         scores.tabulate_scores(found, bench, listed),
         own_figures.bars(found, bench, folder) if bench.dataset == "joined" else None,

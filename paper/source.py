@@ -35,18 +35,14 @@ class PaperResults(SortedResults):
         self.comparison = comparison
 
     @cached_property
-    def whole(self) -> list[Bench]:
-        """Those with runs over the whole stream: shortened ones have a page of their own."""
-        return [bench for bench in self.benches if not self.conditions(bench).length]
-
-    @cached_property
     def compared(self) -> list[Bench]:
         """Those of the comparison proper: filmed data, the backbone of most runs.
 
-        Rendered and joined data, if there are others, and other backbones, whose settings are those
-        chosen with the main one, are reported but not counted.
+        Rendered and joined data, if there are others, other backbones and shortened streams are
+        reported but not counted.
         """
-        filmed = [b for b in self.whole if b.dataset not in ASIDE] or self.whole
+        whole = [b for b in self.benches if not self.length(b)]
+        filmed = [b for b in whole if b.dataset not in ASIDE] or whole
         runs = [
             k.bench.backbone for k, found in self.cells.items() if k.bench in filmed for _ in found
         ]
@@ -67,14 +63,14 @@ class PaperResults(SortedResults):
 
 def read(folder: Path = ROOT / "results") -> tuple[PaperResults, PaperResults]:
     """The main comparison and the first one, each with its trials on validation videos."""
-    tested = results_in(folder)
     curves = losses.read(folder / "losses")
     found = []
     for comparison in (MAIN, FIRST):
-        trials = report.trials(folder / comparison.tuning)
+        store = folder / comparison.store
+        trials = report.trials(store / "tuning")
         found.append(
             PaperResults(
-                [*(r for r in tested if comparison.holds(r.run)), *trials],
+                [*results_in(store), *trials],
                 [c for c in curves if comparison.holds(c.result.run)],
                 comparison,
             )

@@ -5,11 +5,13 @@ The first (``recipes/tuning-rates.toml``; for methods that run on the short sets
 clipping. ``edges`` goes on where the best rate, or the number of a closed form, is the largest or
 smallest that was tried; ``knobs`` writes the second stage, three other values of what matters to a
 method beside the best of the first, with three seeds; ``tuned`` writes its best settings into the
-recipe of the comparison::
+recipe of the comparison. ``beyond`` tries one more value where the second stage chose the
+largest or smallest::
 
     python -m paper.tune edges asl   # writes recipes/tuning-edges-asl.toml; empty when it is done
     python -m paper.tune knobs asl   # writes recipes/tuning-knobs-asl.toml
     python -m paper.tune tuned asl   # writes the table [tuned] of recipes/scale-asl.toml
+    python -m paper.tune beyond asl  # writes recipes/tuning-beyond-asl.toml
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from verse.experiments.recipe import parse, read_recipe
 from verse.experiments.result import Result
 from verse.experiments.run import Run
 from verse.experiments.store import Store
+from verse.learners import defaults
 from verse.reports.tuning import Choice, choose_settings, fragment
 
 RECIPES = Path("recipes")
@@ -156,6 +159,51 @@ def second_stage(name: str, results: Mapping[str, Result]) -> list[tuple[str, Se
     return found
 
 
+def edges_of(choice: Choice, runs: Sequence[Run]) -> dict[str, list[float]]:
+    """The settings of the second stage whose chosen value is the largest or smallest that was
+    tried: name → what was tried, the chosen one last."""
+    own = {name for knob in KNOBS.get(choice.learner, ()) for name in knob}
+    usual = defaults(choice.learner)  # a trial that leaves a setting out has tried its default
+    found = {}
+    for name in own & set(choice.settings):
+        value = choice.settings[name]
+        mine = (run.settings for run in runs if run.learner == choice.learner)
+        values = {settings.get(name, usual.get(name)) for settings in mine}
+        tried = sorted(each for each in values if isinstance(each, int | float))
+        # nothing lies beyond 0, which leaves a part out
+        if value and len(tried) > 1 and value in (tried[0], tried[-1]):
+            found[name] = tried if value == tried[-1] else tried[::-1]
+    return found
+
+
+def beyond(name: str, results: Mapping[str, Result]) -> list[tuple[str, Settings]]:
+    """One trial for each setting of the second stage that was chosen at an edge: one step on."""
+    runs = read_recipe(RECIPES / f"tuning-knobs-{name}.toml").runs
+    return [
+        (choice.learner, choice.settings | {setting: one_step_on(setting, tried)})
+        for choice in choose_settings(runs, results)
+        for setting, tried in sorted(edges_of(choice, runs).items())
+    ]
+
+
+def one_step_on(setting: str, tried: Sequence[float]) -> float:
+    """The value after the last of ``tried``: as many times as large as that is of the one before.
+
+    Of a decay the distance to 1 counts, at most half; whole numbers stay whole.
+
+    >>> one_step_on("beta", [0.5, 1.0, 4.0]), one_step_on("recent", [20, 10, 5, 2])
+    (16.0, 1)
+    >>> one_step_on("stable_decay", [0.999, 0.99, 0.9])
+    0.5
+    """
+    before, last = tried[-2:]
+    if setting.endswith("decay"):
+        return round(1 - min(0.5, (1 - last) ** 2 / (1 - before)), 6)
+    if all(isinstance(value, int) for value in tried):
+        return max(1, round(last * last / before))
+    return float(f"{last * last / before:.4g}")
+
+
 def scaled(settings: Mapping[str, Any], key: str, value: Any) -> Any:
     """A knob's value: itself, or times what was chosen."""
     if isinstance(value, str) and value.startswith("×"):
@@ -216,7 +264,7 @@ def tuned(name: str, results: Mapping[str, Result]) -> str:
         if leader in by:
             of = by[leader]
             settings = {k: v for k, v in of.settings.items() if k not in without}
-            choices.append(Choice(of.dataset, follower, settings, of.mu, 0, of.seeds, of.worst))
+            choices.append(Choice(of.dataset, follower, settings, of.mu, 0, of.runs, of.worst))
     return re.sub(r"  # μ_all [\d.]+, best of 0 trials.*", "  # as its method", fragment(choices))
 
 
@@ -230,17 +278,16 @@ def write_tuned(recipe: Path, name: str, table: str) -> None:
 
 
 def main(what: str, name: str) -> None:
-    """Write one of the three."""
-    results = {result.id: result for result in Store(Path("results/tuning-scale")).results()}
+    """Write one of the four."""
+    results = {result.id: result for result in Store(Path("results/tuning")).results()}
     if what == "tuned":
         table = tuned(name, results)
         for recipe in sorted(RECIPES.glob("*.toml")):
             if f"\n# tuned: {name}," in recipe.read_text(encoding="utf-8"):
                 write_tuned(recipe, name, table)
         return
-    trials, seeds = (
-        (edges(name, results), [100]) if what == "edges" else (second_stage(name, results), SEEDS)
-    )
+    find = {"edges": edges, "knobs": second_stage, "beyond": beyond}[what]
+    trials, seeds = find(name, results), [100] if what == "edges" else SEEDS
     file = RECIPES / f"tuning-{what}-{name}.toml"
     if what == "edges" and file.exists():  # all edges so far stay
         before = [(run.learner, dict(run.settings)) for run in read_recipe(file).runs]
@@ -252,6 +299,7 @@ def main(what: str, name: str) -> None:
         title = {
             "edges": "Tuning, first stage: beyond the edges",
             "knobs": "Tuning, second stage: what else matters",
+            "beyond": "Tuning, second stage: beyond the edges",
         }[what]
         file.write_text(document(f"{title}, {name}", name, trials, seeds), encoding="utf-8")
         print(f"{file}: {len(trials)} trials")

@@ -17,6 +17,7 @@ from paper.source import PaperResults
 from verse import learners
 from verse.reports import statistics
 from verse.reports.cells import Bench, Cells, competes, is_verse, orders_of
+from verse.reports.scores import cell_names
 from verse.reports.statistics import ENOUGH, Estimate
 from verse.reports.tables import Table, Text, format_signed
 
@@ -44,6 +45,8 @@ class Verdict:
     backbone: str
     order: str
     bench: str
+    length: int
+    """Frames of a shortened stream, else 0."""
     learner: str
     rival: str
     verdict: str
@@ -74,13 +77,13 @@ def verdicts(
     of them that ``among`` names.
     """
     listed = []
-    for bench in found.whole:
+    for bench in found.benches:
         cells = found.main(bench)
         for order in orders_of(cells):
             for name in (n for n in cells if judged(n) and order in cells[n]):
                 leads = _leads(cells, order, name, among)
                 if leads:
-                    listed.append(_verdict(bench, order, name, leads, bench in found.compared))
+                    listed.append(_verdict(found, bench, order, name, leads))
     return listed
 
 
@@ -107,12 +110,12 @@ def _leads(
 
 
 def _verdict(
-    bench: Bench, order: str, name: str, leads: dict[str, Estimate | None], counted: bool
+    found: PaperResults, bench: Bench, order: str, name: str, leads: dict[str, Estimate | None]
 ) -> Verdict:
     """Rivals with too few common seeds are named, not compared, unless there are no others."""
     known = {rival: lead for rival, lead in leads.items() if lead is not None}
     sure = {rival: lead for rival, lead in known.items() if lead.enough}
-    adjusted = dict(zip(sure, statistics.adjust(list(sure.values())), strict=True))
+    adjusted = statistics.adjust(sure)
     losses = {r: lead for r, lead in adjusted.items() if lead.high < 0}
     ahead = [r for r, lead in sure.items() if lead.low > 0]
     verdict = "undecided"
@@ -134,6 +137,7 @@ def _verdict(
         backbone=bench.backbone,
         order=order,
         bench=bench.slug,
+        length=found.length(bench),
         learner=name,
         rival=rival,
         verdict=verdict,
@@ -145,7 +149,7 @@ def _verdict(
         freedom=freedom,
         rivals=len(sure),
         not_compared=tuple(sorted(set(leads) - set(sure))),
-        counted=counted,
+        counted=bench in found.compared,
     )
 
 
@@ -204,6 +208,7 @@ def table(name: str, listed: Sequence[Verdict], against: str) -> Table:
         f"{ENOUGH} in common with some rival."
     )
     rows = []
+    cells = cell_names([asdict(v) for v in listed])
     for v in sorted(listed, key=lambda v: (v.learner != "verse", v.learner)):
         lead = "–"
         if v.lead_mean is not None and v.lead_low is not None and v.lead_high is not None:
@@ -213,7 +218,7 @@ def table(name: str, listed: Sequence[Verdict], against: str) -> Table:
         rows.append(
             [
                 Text(v.learner),
-                Text(f"{v.dataset} {v.order}"),
+                Text(cells[v.bench, v.order]),
                 Text(WORDS[v.verdict], v.verdict == "first"),
                 Text(v.rival),
                 Text(lead),

@@ -78,7 +78,7 @@ def gains(tried: Tried) -> dict[Rates, Estimate]:
             gain = statistics.difference(runs, without, "mu")
             if gain is not None and gain.enough:
                 found[rates] = gain
-    return dict(zip(found, statistics.adjust(list(found.values())), strict=True))
+    return statistics.adjust(found)
 
 
 def spoilt(tried: Tried) -> list[float]:
@@ -152,13 +152,9 @@ def draw(found: Mapping[Place, Tried], folder: Path) -> ReportFigure:
             colour = style.LEVELS[number % len(style.LEVELS)]
             shift = 0.08 * (number - 1)  # whiskers must not cover each other
             near = {alpha: e for alpha, e in mine.items() if abs(e.mean) <= REACH}
-            axis.errorbar(
-                [alphas.index(alpha) + shift for alpha in near],
-                [e.mean for e in near.values()],
-                (
-                    [abs(e.mean - e.low) for e in near.values()],
-                    [abs(e.high - e.mean) for e in near.values()],
-                ),
+            style.draw_estimates(
+                axis,
+                {alphas.index(alpha) + shift: e for alpha, e in near.items()},
                 color=colour,
                 marker="osDP"[number % 4],
                 ms=4,
@@ -265,7 +261,7 @@ def parts_table(data: str, results: Iterable[Result], runs: Sequence[Run]) -> Ta
         lead = statistics.difference(found, there.get(rival, []), "mu") if key != rival else None
         if lead is not None and lead.enough:
             sure[key] = lead
-    adjusted = dict(zip(sure, statistics.adjust(list(sure.values())), strict=True))
+    adjusted = statistics.adjust(sure)
     rows, records = [], []
     for key, found in there.items():
         lead, mu = adjusted.get(key), statistics.mu(found)

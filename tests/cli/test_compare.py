@@ -89,6 +89,15 @@ def test_a_failing_run_is_reported_at_the_end_and_the_rest_goes_on() -> None:
     assert (found["runs"], found["finished_before"], found["done"]) == (2, 2, [])
 
 
+def test_runs_that_fail_alike_are_told_once_without_a_traceback() -> None:
+    text = HEAD.replace("verse_toy.load", "folder:nowhere")
+    text += 'seeds = 6\noffline = false\nlearners = ["ncm"]\n'
+    told = call(recipe(text), "--jobs", "1").stderr
+    assert "Traceback" not in told
+    last = told.rpartition("\nfailed: ")[2]
+    assert last.count("nowhere") == 1 and " more\n" in last
+
+
 def test_what_there_is_to_do() -> None:
     text = (
         HEAD + "offline = false\n"

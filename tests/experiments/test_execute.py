@@ -46,6 +46,15 @@ def test_a_run_repeats_exactly(toy: Toy) -> None:
     assert execute(toy()).alpha == execute(toy(), cache=False).alpha
 
 
+def test_features_of_half_precision_take_half_the_memory(toy: Toy) -> None:
+    single, half = (execute(toy(features=name)) for name in ("float32", "float16"))
+    label = 8 * single.capacity  # as long in both
+    assert single.capacity == half.capacity
+    assert half.memory_bytes - label == (single.memory_bytes - label) / 2
+    more = execute(toy(features="float16", capacity=f"{single.memory_bytes}B"))
+    assert more.capacity > single.capacity
+
+
 class Killed(BaseException):
     """Stands for the end of a process: nothing may clean up after it."""
 

@@ -177,3 +177,19 @@ def test_non_finite_loss_is_refused() -> None:
 def test_settings_are_validated(name: str, value) -> None:
     with pytest.raises(BadSetting, match=name):
         VERSE(linear(), Reservoir(5), **{name: value})
+
+
+def test_without_a_virtual_step_its_gradient_is_not_missed() -> None:
+    """α = 0 saves the gradient; an α too small to move θ at all does not, and ends the same."""
+    ends = []
+    for alpha in (0.0, 1e-30):
+        torch.manual_seed(0)
+        body = nn.Sequential(nn.Linear(5, 6), nn.ReLU())
+        F = Plastic(body, Head(6), z_shape=(5,))
+        learner = VERSE(F, Reservoir(10), alpha=alpha, beta=0.1, r=0.5)
+        for t in range(30):
+            learner.learn_one(torch.randn(5, generator=torch.Generator().manual_seed(t)), t % 3)
+        ends.append((learner.theta.data, learner.phi.data, learner.losses))
+    (theta, phi, losses), (other_theta, other_phi, other_losses) = ends
+    assert torch.equal(theta, other_theta) and torch.equal(phi, other_phi)
+    assert losses == pytest.approx(other_losses)

@@ -24,11 +24,13 @@ NONE = {"capacity": None, "byte_limit": None, "per_class": None}
         ("0.001 %", {"capacity": 1}),
         ("20/class", {"per_class": 20}),
         ("23 per class", {"per_class": 23}),
+        ("23 x classes", {"capacity": 184}),
+        ("23×classes", {"capacity": 184}),
         (None, {}),
     ],
 )
 def test_capacity_in_words(text: int | str | None, meaning: dict[str, int]) -> None:
-    assert budget(text, stream_length=2304) == NONE | meaning
+    assert budget(text, stream_length=2304, classes=8) == NONE | meaning
 
 
 def test_limits_beside_it() -> None:
@@ -55,6 +57,7 @@ def test_limits_beside_it() -> None:
         ("0.4B", "holds nothing"),
         ("0 per class", "holds nothing"),
         ("4%", "length of a live stream is not known"),
+        ("20 x classes", "number of classes of a live stream is not known"),
     ],
 )
 def test_nonsense_is_refused(text: str, message: str) -> None:

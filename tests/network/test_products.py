@@ -8,8 +8,9 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
-from verse.network.products import ROWS, SMALL, multiply
+from verse.network.products import ROWS, SMALL, multiply, multiply_tensors
 
 SHAPES = {
     "small": (17, 40, 29),
@@ -40,6 +41,29 @@ def test_what_is_not_finite_stays() -> None:
     with np.errstate(invalid="ignore"):
         multiply(a, np.zeros((3, 2), np.float32), out)
     assert np.isnan(out).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shape", [(32, 512), (36, 16, 512)], ids=["matrices", "batches"])
+def test_products_of_tensors(threads: int, shape: tuple[int, ...]) -> None:
+    had = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        a = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+        b = torch.randn((*shape[:-2], 40, 512), generator=torch.Generator().manual_seed(1))
+        out = torch.full((*shape[:-1], 40), torch.nan)
+        transposed = b.transpose(-1, -2)  # a view of another layout
+        assert multiply_tensors(a, transposed, out) is out
+        exact = a.double() @ transposed.double()
+        torch.testing.assert_close(out.double(), exact, rtol=1e-4, atol=1e-3)
+    finally:
+        torch.set_num_threads(had)
+
+
+def test_products_of_tensors_keep_what_is_not_finite(recwarn: pytest.WarningsRecorder) -> None:
+    out = multiply_tensors(torch.full((2, 3), torch.inf), torch.zeros(3, 2), torch.zeros(2, 2))
+    assert out.isnan().all()
+    assert not recwarn.list
 
 
 IMPORTS_NUMPY_FIRST = """

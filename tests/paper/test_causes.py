@@ -55,5 +55,6 @@ def test_the_default_without_its_parts() -> None:
     assert by["as it is"] == by["average = 0.0"] == "0.500"
     assert by["weight = 0.0"] == by["average = 0.0, weight = 0.0"] == "0.900"
     text = page[1].text
-    assert "without the network +0.400 in class-instance (beyond chance)" in text
-    assert "the statistics of the averages +0.000 in class-instance and +0.000 in iid;" in text
+    assert "Without the network: +0.400 in gtsrb_full, class-instance (beyond chance)" in text
+    assert "averages: +0.000 in gtsrb_full, class-instance; +0.000 in gtsrb_full, iid; " in text
+    assert "holds it back: the network (gtsrb_full, class-instance), the network (" in text

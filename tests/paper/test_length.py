@@ -38,9 +38,8 @@ def done(run: Run, right: float) -> Result:
 def grown(run: Run) -> float:
     """The network is behind at first and ahead in the end."""
     steps = {100: 0, 300: 1, 1000: 2, 3000: 3, 10000: 4, 0: 5}[run.length]
-    return (
-        0.3 + 0.12 * steps if run.learner in ("verse", "tinyer", "er-ace") else 0.5 + 0.03 * steps
-    )
+    trained = run.learner in length.GROUPS["trained network"]
+    return 0.3 + 0.12 * steps if trained else 0.5 + 0.03 * steps
 
 
 def test_the_shortened_streams_and_the_whole_one_belong_to_it(runs: list[Run]) -> None:

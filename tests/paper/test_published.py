@@ -82,14 +82,14 @@ def test_what_is_not_finished_is_said() -> None:
         for seed in range(2)
     ]
     some = PaperResults(runs)
-    text = report.finished(some, scores.records(some), len(runs))
+    text = report.finished(some, scores.records(some))
     assert "4 finished runs on test videos in 1 combination" in text
     assert "**13 of 14 cells are not finished**" in text and text.endswith(
         "Seeds: 2; results with fewer than 3 seeds are shown but not judged."
     )
     assert headline.block(some, PaperResults([], (), FIRST)) == headline.NONE  # two seeds
     nothing = PaperResults([])
-    assert "No run of it on test videos is finished yet" in report.finished(nothing, [], 0)
+    assert "No run of it on test videos is finished yet" in report.finished(nothing, [])
     assert headline.block(nothing, nothing) == headline.NONE
 
 
@@ -102,8 +102,12 @@ def test_shortened_streams_are_no_cells_of_the_comparison() -> None:
     ]
     some = PaperResults(runs)
     assert len(some.benches) == 2
-    assert [bench.backbone for bench in some.whole] == ["efficientnet-lite0"]
-    assert {v.backbone for v in verdicts.verdicts(some)} == {"efficientnet-lite0"}
+    assert [bench.backbone for bench in some.compared] == ["efficientnet-lite0"]
+    counted = {v.backbone: v.counted for v in verdicts.verdicts(some)}
+    assert counted == {"efficientnet-lite0": True, "resnet18": False}
+    titles = sorted(some.title(bench) for bench in some.benches)
+    assert titles[0].endswith(", efficientnet-lite0")
+    assert titles[1].endswith(", resnet18, 1,000 frames")
     lengths = {r["backbone"]: r["length"] for r in scores.records(some)}
     assert lengths == {"efficientnet-lite0": 0, "resnet18": 1000}
 

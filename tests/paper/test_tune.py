@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from paper import tune
-from paper.tuning_table import with_edges
+from paper.tuning_table import on_resnet18, one_step_beyond, with_edges
 from verse.experiments.recipe import parse, read_recipe
 from verse.experiments.run import Run
 from verse.reports.tuning import Choice
@@ -163,6 +165,27 @@ def test_the_driver_names_recipes_that_exist() -> None:
         assert read_recipe(ROOT / "recipes" / f"{file}.toml").runs, step
 
 
+def test_the_driver_hands_its_options_to_every_comparison(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from paper import grid
+
+    calls: list[list[str]] = []
+
+    def run(command: list[str], *, check: bool) -> SimpleNamespace:
+        calls.append(command[3:])
+        return SimpleNamespace(returncode=int("joined" in command[4]))
+
+    monkeypatch.setattr(grid.subprocess, "run", run)
+    arguments = ["grid", "--engine", "ray", "--address", "here:1", "recipe:joined", "main:asl"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as stopped:
+        grid.main()
+    assert stopped.value.code == 1  # one failed, the other was done all the same
+    assert [call[1] for call in calls] == ["recipes/joined.toml", "recipes/scale-asl.toml"]
+    assert all(call[4:] == ["--engine", "ray", "--address", "here:1"] for call in calls)
+
+
 def test_a_choice_at_the_edge_of_the_second_stage_is_marked() -> None:
     runs = [
         Run("folder:asl", learner="derpp", settings={"beta": beta, "alpha": 0.5, "lr": lr})
@@ -177,3 +200,48 @@ def test_a_choice_at_the_edge_of_the_second_stage_is_marked() -> None:
     assert shown(4.0) == "beta = 4.0 (largest tried), alpha = 0.5, lr = 1.0"
     assert shown(0.5).startswith("beta = 0.5 (smallest tried)")
     assert shown(1.0).startswith("beta = 1.0, ")
+
+
+def test_one_more_trial_goes_beyond_an_edge(recipes: Path) -> None:
+    tried = [("derpp", {"beta": beta, "lr": 0.1}) for beta in (0.5, 1.0, 4.0)]
+    tried += [("er-ace", {"recent": recent, "lr": 0.1}) for recent in (2, 5, 20)]
+    second = recipes / "tuning-knobs-eth80.toml"
+    second.write_text(tune.document("t", "eth80", tried, tune.SEEDS))
+    best = {"derpp": 4.0, "er-ace": 5}
+    found: Any = {
+        run.id: Found(0.5 + 0.1 * (best[run.learner] in run.settings.values()))
+        for run in read_recipe(second).runs
+    }
+    further = [("derpp", {"beta": 16.0, "lr": 0.1})]  # 5 lies between others
+    assert tune.beyond("eth80", found) == further
+
+    runs = parse(tune.document("t", "eth80", further, tune.SEEDS), "beyond").runs
+    (recipes / "tuning-beyond-eth80.toml").write_text(
+        tune.document("t", "eth80", further, tune.SEEDS)
+    )
+    assert one_step_beyond(found, recipes) is None  # not finished
+    table = one_step_beyond(found | {run.id: Found(0.62) for run in runs}, recipes)
+    assert table is not None
+    assert [cell.text for cell in table.rows[0]] == [
+        "eth80",
+        "`derpp`",
+        "beta = 4.0 → 16.0",
+        "+0.020",
+    ]
+
+
+def test_every_trial_on_resnet18_is_shown_the_best_of_a_method_first() -> None:
+    runs = read_recipe(ROOT / "recipes" / "tuning-resnet18.toml").runs
+    best = {"alpha": 0.003, "beta": 0.03, "clip": 1.0}
+    found = {run.id: Found(0.9 if dict(run.settings) == best else 0.5) for run in runs}
+    half = next(run.id for run in runs if run.learner == "slda")
+    table = on_resnet18({i: r for i, r in found.items() if i != half}, ROOT / "recipes")
+    assert table is not None
+    assert [cell.text for cell in table.rows[0]][:3] == [
+        "`verse`",
+        "alpha = 0.003, beta = 0.03, clip = 1.0",
+        "0.900",
+    ]
+    assert table.rows[0][2].bold and not table.rows[1][2].bold
+    # a trial counts with both orderings only
+    assert len(table.rows) == len(runs) // 2 - 1

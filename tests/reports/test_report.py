@@ -150,7 +150,7 @@ def test_settings_are_chosen_on_validation_videos_only(
     runs = parse(tuning_recipe, "toy", ALLOW).runs
     results = {r.run.id: r for r in store.results({run.id for run in runs})}
     choices = {c.learner: c for c in tuning.choose_settings(runs, results)}
-    assert (choices["tinyer"].trials, choices["tinyer"].seeds) == (4, 2)
+    assert (choices["tinyer"].trials, choices["tinyer"].runs) == (4, 2)
     means: dict[str, list[float]] = {}
     for run in runs:
         if run.learner == "tinyer":

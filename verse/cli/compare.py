@@ -204,8 +204,12 @@ def describe_grid(summary: dict[str, Any], notes: Sequence[str], dry_run: bool) 
 
     for note in notes:
         click.echo(f"Warning: {note}", err=True)
+    alike: dict[str, list[str]] = {}
     for task, text in summary["failed"].items():
-        click.echo(f"\nfailed: {task}\n{text.rstrip()}", err=True)
+        alike.setdefault(text.rstrip(), []).append(task)
+    for text, tasks in alike.items():
+        more = f" and {len(tasks) - 3} more" if len(tasks) > 3 else ""
+        click.echo(f"\nfailed: {', '.join(tasks[:3])}{more}\n{text}", err=True)
     if dry_run:
         click.echo(f"{summary['runs']} runs, {summary['missing']} of them to do")
         if summary["missing"]:

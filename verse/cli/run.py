@@ -61,7 +61,8 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
     "--capacity",
     default="4%",
     show_default=True,
-    help="Size of the memory: 4% (of the stream), 3MB, 20 per class, or a number of samples.",
+    help="Size of the memory: 4% (of the stream), 3MB, a number of samples, 20 per class "
+    "(grows with every new class), or 20 x classes (room for all from the start).",
 )
 @click.option(
     "--memory",
@@ -101,7 +102,7 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
     "--features",
     default="float32",
     show_default=True,
-    help="Precision of stored features: float32 or float16.",
+    help="Precision of stored features and of the memory: float32 or float16.",
 )
 @click.option("--root", help="Folder that contains the data set.")
 @click.option(

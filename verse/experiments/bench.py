@@ -19,6 +19,7 @@ from verse.experiments.partial import CannotResume
 from verse.experiments.prepare import Prepared, Stage, Watch, preparation_key, prepare
 from verse.experiments.result import Result
 from verse.experiments.run import Run
+from verse.types import VerseError
 
 Send = Callable[[TaskReport], None]
 REPORT_SECONDS = 0.5
@@ -45,6 +46,9 @@ class Workbench:
                     self._offline(task, make_watch(task, send))
                 else:
                     entry = self._run(task, send)
+            except VerseError as error:  # what a person can mend needs no traceback
+                send(TaskReport(task.id, "failed", str(error)))
+                return
             except Exception:
                 send(TaskReport(task.id, "failed", traceback.format_exc()))
                 return

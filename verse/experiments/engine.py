@@ -29,7 +29,7 @@ class TaskReport:
     """What an engine says about a task.
 
     ``kind`` is "progress" (``text``, ``share`` of it done), "done" (``entry``: of a run its
-    result), "failed" (``text``: the traceback), or "lost" (the worker died; ``text``: how).
+    result), "failed" (``text``: why), or "lost" (the worker died; ``text``: how).
     """
 
     task: str

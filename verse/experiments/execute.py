@@ -94,9 +94,9 @@ def in_order(run: Run, ready: Prepared) -> tuple[Samples, Schedule]:
 
 def build_run_learner(run: Run, ready: Prepared, stream_length: int) -> Learner:
     """The run's learner with its memory, before the first frame."""
-    store = memory.get(run.memory)(
-        **budget(run.capacity, stream_length=stream_length), seed=run.seed
-    )
+    classes = len(ready.dataset.classes)
+    limits = budget(run.capacity, stream_length=stream_length, classes=classes)
+    store = memory.get(run.memory)(**limits, dtype=run.features, seed=run.seed)
     return learners.build(run.learner, ready.backbone.F, store, seed=run.seed, **run.settings)
 
 

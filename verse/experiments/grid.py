@@ -22,7 +22,7 @@ WAIT_SECONDS = 0.5
 
 @dataclass
 class GridOutcome:
-    """How a grid ended: the runs done now, and the tasks that failed with their tracebacks."""
+    """How a grid ended: the runs done now, and the tasks that failed, and why."""
 
     done: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)

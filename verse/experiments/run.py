@@ -62,7 +62,8 @@ class Run:
     backbone, at, weights
         The pretrained network, its split, its file of weights.
     features
-        The type in which features are stored.
+        The type in which features are stored, on disk and in the memory: float16 takes half the
+        bytes.
     precision, batchnorm
         Of F.
     settings
@@ -120,7 +121,7 @@ class Run:
 
     def __post_init__(self) -> None:
         streams.check_ordering(self.order, self.seed)
-        budget(self.capacity, stream_length=1)
+        budget(self.capacity, stream_length=1, classes=1)
         _set(self, "memory", self.memory or _RULES[self.order])
         memory.get(self.memory)
         if self.learner not in REMOVED:  # those of published results are read only

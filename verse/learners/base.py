@@ -52,6 +52,8 @@ class Learner(Rebuildable):
 
     name: ClassVar[str]
     traits: ClassVar[Traits]
+    class_shares: ClassVar[bool] = False
+    """With a budget per class, every class has a share of its own that no other can take."""
 
     def __init__(
         self, F: Plastic, memory: Memory | None, fields: Fields | None = None, *, seed: Seed

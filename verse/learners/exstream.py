@@ -41,6 +41,7 @@ class ExStream(Learner):
     """
 
     name: ClassVar[str] = "exstream"
+    class_shares: ClassVar[bool] = True
     traits: ClassVar[Traits] = Traits(
         kind="streaming",
         subset_replay=False,

@@ -96,8 +96,13 @@ class VERSE(Learner):
 
         # the virtual step: θ_v = θ − α ∇ CE(D_v; θ), the new sample in D_v
         D_v = memory.sample_with(z, y, self.C)
-        loss_v, g = theta.gradient(D_v.z, cross_entropy(D_v.y), move_stats=False)
-        virtual.step_from(theta, g, self.alpha * self.clip_scale(g, self.clip))
+        loss_of_v = cross_entropy(D_v.y)
+        if self.alpha:
+            loss_v, g = theta.gradient(D_v.z, loss_of_v, move_stats=False)
+            virtual.step_from(theta, g, self.alpha * self.clip_scale(g, self.clip))
+        else:  # θ_v = θ: its gradient has no use
+            loss_v, _ = loss_of_v(theta.scores(D_v.z))
+            virtual = theta
 
         # the global step: the gradient at θ_v, on memory alone, applied to θ;
         # at the very first sample memory is that sample

@@ -9,7 +9,11 @@ from typing import TypedDict
 
 from verse.types import BadSetting
 
-FORMS = "bytes (3MB, 64kB), a number of samples (200), 20 per class, or a share of the stream (4%)"
+FORMS = (
+    "bytes (3MB, 64kB), a number of samples (200), 20 per class (grows with every new class), "
+    "20 x classes (room for all classes of a recorded stream from the start), or a share of a "
+    "recorded stream (4%)"
+)
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
@@ -25,12 +29,16 @@ def budget(
     text: int | str | None,
     *,
     stream_length: int | None = None,
+    classes: int | None = None,
     byte_limit: int | None = None,
     per_class: int | None = None,
 ) -> Budget:
     """The limits that a capacity stands for, together with limits given as numbers. (With a total
-    number of samples, ``per_class`` is ignored.)
+    number of samples, ``per_class`` is ignored.) ``stream_length`` and ``classes`` are those of a
+    recorded stream.
 
+    >>> budget("20 x classes", classes=8)["capacity"]
+    160
     >>> budget("4%", stream_length=2304)["capacity"], budget("20 per class")["per_class"]
     (92, 20)
     >>> budget("3MB")
@@ -48,6 +56,10 @@ def budget(
     elif match := re.fullmatch(r"(\d{1,15})\s*(?:/|per)\s*class", text):
         limit = _positive(int(match[1]), text)
         found["per_class"] = limit if per_class is None else min(limit, per_class)
+    elif match := re.fullmatch(r"(\d{1,15})\s*[x×*]\s*classes", text):
+        found["capacity"] = _positive(int(match[1]), text) * _known(
+            classes, "number of classes", text
+        )
     elif match := re.fullmatch(rf"{number}\s*%", text):
         found["capacity"] = _share(float(match[1]), stream_length, text)
     elif re.fullmatch(r"\d{1,15}", text):
@@ -57,12 +69,20 @@ def budget(
     return found
 
 
+def _known(value: int | None, what: str, text: str) -> int:
+    if value is None:
+        raise BadSetting(
+            f"capacity {text!r}: the {what} of a live stream is not known, give bytes, a number "
+            "of samples, or 20 per class"
+        )
+    return value
+
+
 def _share(percent: float, stream_length: int | None, text: str) -> int:
-    if stream_length is None:
-        raise BadSetting(f"capacity {text!r}: the length of a live stream is not known, give bytes")
+    length = _known(stream_length, "length", text)
     if not 0 < percent <= 100:
         raise BadSetting(f"capacity {text!r}: a share lies above 0 and up to 100 %")
-    return max(1, round(percent / 100 * stream_length))
+    return max(1, round(percent / 100 * length))
 
 
 def _positive(value: int, text: str) -> int:

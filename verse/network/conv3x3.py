@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from verse.network.products import multiply_tensors
 from verse.network.scratch import scratch
 from verse.network.winograd import POINTS, transform_weights, transforms
 
@@ -49,15 +50,16 @@ class Conv3x3:
         high, wide, n, c_in = x.shape
         if n < FEW:
             columns = _neighbours(x)
-            torch.mm(columns.view(-1, 9 * c_in), _matrix(weight), out=y.view(-1, weight.shape[3]))
+            rows = y.view(-1, weight.shape[3])
+            multiply_tensors(columns.view(-1, 9 * c_in), _matrix(weight), rows)
             return columns
         U = self._weights(weight, name.partition(".")[0], key)
         sizes = transforms(high, wide, x.device)
         V = scratch.take(f"{name}.V", (POINTS**2, sizes.tiles * n, c_in), x.device)
-        torch.mm(sizes.inputs, x.view(high * wide, -1), out=V.view(-1, n * c_in))
+        multiply_tensors(sizes.inputs, x.view(high * wide, -1), V.view(-1, n * c_in))
         M = scratch.take("M", (*V.shape[:2], U.shape[2]), x.device)
-        torch.bmm(V, U, out=M)
-        torch.mm(sizes.outputs, M.view(-1, n * U.shape[2]), out=y.view(high * wide, -1))
+        multiply_tensors(V, U, M)
+        multiply_tensors(sizes.outputs, M.view(-1, n * U.shape[2]), y.view(high * wide, -1))
         return V
 
     def backward(
@@ -67,27 +69,28 @@ class Conv3x3:
         high, wide, n, c_out = dy.shape
         if n < FEW:
             flat = dy.reshape(-1, c_out)
-            torch.mm(saved.view(flat.shape[0], -1).t(), flat, out=_matrix(dw))
+            multiply_tensors(saved.view(flat.shape[0], -1).t(), flat, _matrix(dw))
             return _gather(dy @ _matrix(weight).t(), weight.shape[2]) if need_dx else None
         sizes = transforms(high, wide, dy.device)
         c_in = weight.shape[2]
         rows = (POINTS**2, sizes.tiles * n)
         dM = scratch.take("dM", (*rows, c_out), dy.device)
-        torch.mm(sizes.outputs.t(), dy.reshape(high * wide, -1), out=dM.view(-1, n * c_out))
+        multiply_tensors(sizes.outputs.t(), dy.reshape(high * wide, -1), dM.view(-1, n * c_out))
         # a slice of the input channels at a time: their part of d/dU stays in the cache
         for i in range(0, c_in, SLICE):
             part = saved[:, :, i : i + SLICE].transpose(1, 2)
             dU = scratch.take("dU", (POINTS**2, part.shape[1], c_out), dy.device)
-            torch.bmm(part, dM, out=dU)
+            multiply_tensors(part, dM, dU)
             into = dw[:, :, i : i + SLICE].view(9, -1)
-            torch.mm(sizes.weights.t(), dU.view(POINTS**2, -1), out=into)
+            multiply_tensors(sizes.weights.t(), dU.view(POINTS**2, -1), into)
         if not need_dx:
             return None
         U = self._weights(weight, "train", key)
         dV = scratch.take("dV", (*rows, c_in), dy.device)
-        torch.bmm(dM, U.transpose(1, 2), out=dV)
-        dx = torch.mm(sizes.inputs.t(), dV.view(-1, n * c_in))
-        return dx.view(high, wide, n, c_in)
+        multiply_tensors(dM, U.transpose(1, 2), dV)
+        dx = dy.new_empty(high, wide, n, c_in)
+        multiply_tensors(sizes.inputs.t(), dV.view(-1, n * c_in), dx.view(high * wide, -1))
+        return dx
 
     def _weights(self, weight: Tensor, purpose: str, key: object) -> Tensor:
         name = f"{self.name}.{purpose}.U"

@@ -19,6 +19,7 @@ from torch import Tensor, fx, nn
 from torch.autograd.function import once_differentiable
 
 from verse.network.conv3x3 import Conv3x3
+from verse.network.products import multiply_tensors
 from verse.network.same_conv import SameConv
 from verse.network.scratch import scratch
 from verse.network.tracing import trace
@@ -182,9 +183,9 @@ def _thin(ctx: Any, x: Tensor, unit: Unit) -> Tensor:
     rows = unit.buffer("y", shape, x) if unit.inner else x.new_empty(shape)
     if unit.norm is not None:
         scale, shift, _ = unit.affine()
-        torch.addmm(shift, X, (W * scale.unsqueeze(1)).t(), out=rows)
+        multiply_tensors(X, (W * scale.unsqueeze(1)).t(), rows).add_(shift)
     else:
-        torch.mm(X, W.t(), out=rows)
+        multiply_tensors(X, W.t(), rows)
     y = unit.activate(rows).view(n, high, wide, -1).permute(0, 3, 1, 2)
     if ctx is not None:
         ctx.X, ctx.y = X, y.detach()
@@ -198,7 +199,7 @@ def _thin_back(ctx: Any, dy: Tensor) -> Tensor | None:
     W, dW = weight.detach().flatten(1), weight.grad.view(weight.shape[:2])
     n, c, high, wide = ctx.y.shape
     g = unit.gate(dy.permute(0, 2, 3, 1), ctx.y.permute(0, 2, 3, 1)).view(-1, c)
-    torch.mm(g.t(), ctx.X, out=dW)
+    multiply_tensors(g.t(), ctx.X, dW)
     if unit.norm is not None:
         # Σ g · (w·x) over positions = w · dW: the products themselves need not be kept
         scale, _, inverse = unit.affine()
@@ -207,7 +208,7 @@ def _thin_back(ctx: Any, dy: Tensor) -> Tensor | None:
         W = W * scale.unsqueeze(1) if ctx.needs_input_grad[0] else W
     if not ctx.needs_input_grad[0]:
         return None
-    dx: Tensor = g @ W
+    dx = multiply_tensors(g, W, g.new_empty(g.shape[0], W.shape[1]))
     return dx.view(n, high, wide, -1).permute(0, 3, 1, 2)
 
 

@@ -2,9 +2,9 @@
 
 A step on a linear head multiplies some twenty samples with some thirty classes. There the library
 that NumPy calls is two to five times as fast as the one that PyTorch calls, because it has kernels
-for small matrices and its calls cost less. Large products are PyTorch's. Which is taken follows
-from the shapes alone, never from a measurement: a stream that is resumed must have the same bits.
-A second thread costs such products more than it gives.
+for small matrices and its calls cost less. Large products are PyTorch's where there are threads to
+share them. Which is taken follows from shapes and threads alone, never from a measurement: a stream
+that is resumed must have the same bits. A second thread costs small products more than it gives.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from threadpoolctl import threadpool_limits
+from torch import Tensor
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 
@@ -49,6 +50,23 @@ def multiply(a: Floats, b: Floats, out: Floats) -> None:
             np.matmul(a[start : start + ROWS], b, out=out[start : start + ROWS])
     else:
         torch.mm(torch.from_numpy(a), torch.from_numpy(b), out=torch.from_numpy(out))
+
+
+def multiply_tensors(a: Tensor, b: Tensor, out: Tensor) -> Tensor:
+    """out = a b, for matrices or batches of them; returns ``out``.
+
+    With one thread NumPy's library takes them all: on AMD processors PyTorch's own does without
+    AVX-512. With more threads PyTorch shares a product among them, and NumPy, as verse sets it,
+    does not.
+
+    >>> multiply_tensors(torch.ones(2, 3), torch.ones(3, 1), torch.empty(2, 1)).tolist()
+    [[3.0], [3.0]]
+    """
+    if out.device.type == "cpu" and torch.get_num_threads() == 1:
+        with np.errstate(all="ignore"):  # the caller judges what is not finite
+            np.matmul(a.numpy(), b.numpy(), out=out.numpy())
+        return out
+    return torch.matmul(a, b, out=out)
 
 
 @contextmanager

@@ -20,6 +20,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from verse.network.products import multiply_tensors
+
 TILE, TAPS = 4, 3
 POINTS = TILE + TAPS - 1
 # Evaluating at 0, ±5/8, ±5/4, ∞ loses a third of the precision that 0, ±1, ±2, ∞ loses: 2e-6 of the
@@ -95,5 +97,5 @@ def transforms(high: int, wide: int, device: torch.device) -> Transforms:
 def transform_weights(weight: Tensor, out: Tensor) -> Tensor:
     """w [9, in · out] → [36, in, out]."""
     matrices = transforms(LARGEST_MAP, LARGEST_MAP, weight.device)
-    torch.mm(matrices.weights, weight, out=out.view(POINTS**2, -1))
+    multiply_tensors(matrices.weights, weight, out.view(POINTS**2, -1))
     return out

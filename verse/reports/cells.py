@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -140,6 +141,15 @@ class SortedResults:
             return next(k.conditions for k in self.cells if k.bench == bench)
         return max(names, key=lambda c: (len(names[c]), runs[c], repr(c)))
 
+    def length(self, bench: Bench) -> int:
+        """Frames to which the streams of its tables are shortened; 0 if they are whole."""
+        return self.conditions(bench).length
+
+    def title(self, bench: Bench) -> str:
+        """For people: data set, backbone, and how long shortened streams are."""
+        length = self.length(bench)
+        return f"{bench.title}, {length:,} frames" if length else bench.title
+
     def main(self, bench: Bench) -> Cells:
         """The cells under the main conditions and each learner's main settings."""
         if bench not in self._main:
@@ -183,7 +193,7 @@ def cell_key(result: Result) -> CellKey:
     return CellKey(
         bench_of(result),
         Conditions(
-            run.capacity,
+            _capacity(run.learner, run.capacity),
             result.circumstances.get("at", run.at or ""),
             run.batchnorm,
             run.precision,
@@ -199,6 +209,17 @@ def cell_key(result: Result) -> CellKey:
         json.dumps(settings, sort_keys=True),
         run.order,
     )
+
+
+def _capacity(learner: str, text: str) -> str:
+    """As a run names it. Where each class has a share of its own, a budget per class is the same
+    memory as room for all classes from the start.
+
+    >>> _capacity("exstream", "23/class"), _capacity("verse", "23/class")
+    ('23 x classes', '23/class')
+    """
+    shares = learner in learners.names() and getattr(learners.get(learner), "class_shares", False)
+    return re.sub(r"\s*(/|per)\s*class$", " x classes", text) if shares else text
 
 
 def short_name(dataset: str) -> str:

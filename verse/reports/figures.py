@@ -151,15 +151,22 @@ def bars(found: SortedResults, bench: Bench, folder: Path) -> ReportFigure:
 def _bars(axis: Axes, names: Sequence[str], there: dict[str, Estimate]) -> None:
     place = np.arange(len(names), dtype=np.float64)
     shades = [style.shade(name) for name in names]
-    drawn = axis.barh(place, [there[n].mean for n in names], color=shades, height=0.72)
+    known = [there[n] for n in names]
+    means = [e.mean for e in known]
+    drawn = axis.barh(place, means, color=shades, height=0.72)
     for name, bar in zip(names, drawn, strict=True):
         if fine_tunes(name):
             bar.set_hatch("////")
             bar.set_edgecolor("white")
-    means = np.array([there[n].mean for n in names])
-    ends = np.array([[there[n].low, there[n].high] for n in names]).reshape(-1, 2)
-    reach = np.abs(ends - means[:, None]).T  # [2, n]
-    axis.errorbar(means, place, xerr=reach, fmt="none", ecolor="#222222", elinewidth=1, capsize=2)
+    style.draw_estimates(
+        axis,
+        dict(zip(place, known, strict=True)),
+        flat=True,
+        fmt="none",
+        ecolor="#222222",
+        elinewidth=1,
+        capsize=2,
+    )
     axis.set_yticks(place, [format_name(name) for name in names])
     axis.grid(visible=False, axis="y")
     axis.set_ylim(-0.6, len(names) - 0.4)
@@ -205,13 +212,10 @@ def intervals(found: SortedResults, bench: Bench, folder: Path) -> ReportFigure 
 
 def dots(axis: Axes, rows: dict[float, Estimate], colour: str, hollow: bool) -> None:
     """Row → estimate; hollow dots mark what does not count as a win."""
-    means = np.array([e.mean for e in rows.values()])
-    ends = np.array([[e.low, e.high] for e in rows.values()])
-    reach = np.abs(ends - means[:, None]).T  # [2, rows]
-    axis.errorbar(
-        means,
-        list(rows),
-        xerr=reach,
+    style.draw_estimates(
+        axis,
+        rows,
+        flat=True,
         fmt="o",
         color=colour,
         markersize=5,

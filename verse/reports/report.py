@@ -75,9 +75,10 @@ def make_bench_sections(found: SortedResults, listed: list[Record], folder: Path
     sections = []
     if len({(r["bench"], r["order"]) for r in listed}) > 1:
         sections.append(Section("In short", parts=[scores.ranks(listed)]))
-    titles = Counter(bench.title for bench in found.benches)
-    for bench in found.benches:
-        title = bench.title if titles[bench.title] == 1 else f"{bench.title} ({bench.slug})"
+    titles = {bench: found.title(bench) for bench in found.benches}
+    often = Counter(titles.values())
+    for bench, title in titles.items():
+        title = title if often[title] == 1 else f"{title} ({bench.slug})"
         sections.append(bench_section(found, bench, title, listed, folder))
     return sections
 

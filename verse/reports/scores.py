@@ -58,7 +58,7 @@ def find_standing(cells: Cells, order: str) -> dict[str, str]:
         and lead.enough
     }
     # the same correction as where claims are judged: one of many rivals is behind by chance
-    for name, lead in zip(leads, statistics.adjust(list(leads.values())), strict=True):
+    for name, lead in statistics.adjust(leads).items():
         place[name] = "" if lead.low > 0 else "tied"
     rivals = {place[name] for name in names[1:]}
     worst = next((word for word in ("undecided", "tied") if word in rivals), "first")
@@ -308,7 +308,8 @@ def cell_names(listed: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str
     benches = {}
     for r in listed:
         other = "" if r["backbone"] == main else f" {r['backbone']}"
-        benches[r["bench"]] = f"{r['dataset']}{other}"
+        short = f" {r['length']:,} frames" if r["length"] else ""
+        benches[r["bench"]] = f"{r['dataset']}{other}{short}"
     often = Counter(benches.values())
     full = {slug: slug if often[name] > 1 else name for slug, name in benches.items()}
     return {(r["bench"], r["order"]): f"{full[r['bench']]} {r['order']}" for r in listed}

@@ -15,7 +15,7 @@ checks how often a difference of zero is called one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
@@ -30,6 +30,7 @@ with OptionalImport():
 
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 DRAWS = 2000
 LEVEL = 0.95
 ENOUGH = 3
@@ -116,6 +117,15 @@ def difference(
     return contrast([(1.0, ours), (-1.0, theirs)], measure)
 
 
+def paired_differences(
+    pairs: Mapping[K, tuple[Sequence[Result], Sequence[Result]]], measure: str
+) -> dict[K, Estimate]:
+    """The first of each pair minus the second, with Holm's correction over all of them; of those
+    with enough common seeds."""
+    found = {key: difference(ours, theirs, measure) for key, (ours, theirs) in pairs.items()}
+    return adjust({key: e for key, e in found.items() if e is not None and e.enough})
+
+
 def contrast(
     parts: Sequence[tuple[float, Sequence[Result]]],
     measure: str | None = None,
@@ -167,18 +177,18 @@ def holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def adjust(estimates: Sequence[Estimate]) -> list[Estimate]:
+def adjust(estimates: Mapping[K, Estimate]) -> dict[K, Estimate]:
     """Holm's correction of several estimates: of p, and of the interval, which is widened so that
     it still excludes zero where, and only where, p is below 0.05.
 
     >>> one = Estimate(2.0, 0.5, 3.5, 5, p_value(2.0, 0.5, 3.5, 4.0), 4.0)
-    >>> adjust([one]) == [one], round(one.p, 3)
+    >>> adjust({"a": one}) == {"a": one}, round(one.p, 3)
     (True, 0.021)
-    >>> [(round(e.p, 3), e.low > 0) for e in adjust([one] * 3)][0]
+    >>> [(round(e.p, 3), e.low > 0) for e in adjust(dict.fromkeys("abc", one)).values()][0]
     (0.062, False)
     """
-    corrected = holm([e.p for e in estimates])
-    return [_widen(e, p) for e, p in zip(estimates, corrected, strict=True)]
+    corrected = holm([e.p for e in estimates.values()])
+    return {key: _widen(e, p) for (key, e), p in zip(estimates.items(), corrected, strict=True)}
 
 
 def _widen(e: Estimate, p: float) -> Estimate:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from verse.extras import OptionalImport
 from verse.reports.cells import is_verse
+from verse.reports.statistics import Estimate
 
 with OptionalImport():
     import matplotlib
@@ -129,6 +132,22 @@ def panels(
     for axis in axes[:count]:
         axis.spines[["top", "right"]].set_visible(False)
     return figure, axes[:count]
+
+
+def reach(estimates: Iterable[Estimate]) -> npt.NDArray[np.float64]:
+    """How far the intervals go below and above the means [2, n]."""
+    return np.array([[abs(e.mean - e.low), abs(e.high - e.mean)] for e in estimates]).T
+
+
+def draw_estimates(
+    axis: Axes, points: Mapping[float, Estimate], *, flat: bool = False, **look: Any
+) -> None:
+    """Place → mean with its interval; ``flat``: places are rows, intervals lie along the x-axis."""
+    places, means, ends = list(points), [e.mean for e in points.values()], reach(points.values())
+    if flat:
+        axis.errorbar(means, places, xerr=ends, **look)
+    else:
+        axis.errorbar(places, means, yerr=ends, **look)
 
 
 def add_common_legend(figure: Figure, axes: Sequence[Axes]) -> None:

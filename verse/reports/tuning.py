@@ -16,14 +16,14 @@ from verse.types import BadState
 
 @dataclass(frozen=True)
 class Choice:
-    """The best settings of a learner by mean μ_all over seeds, and the number of trials."""
+    """The best settings of a learner by mean μ_all of its runs, and the number of trials."""
 
     dataset: str
     learner: str
     settings: dict[str, Any]
     mu: float
     trials: int
-    seeds: int
+    runs: int
     worst: float
 
 
@@ -72,7 +72,7 @@ def fragment(choices: Sequence[Choice]) -> str:
     >>> print(fragment([Choice("tabletop", "tinyer", best, 0.9, 9, 2, 0.5)]))
     # tabletop
     [tuned]
-    tinyer = {lr = 0.01, clip = "none"}  # μ_all 0.9000, best of 9 trials, 2 seeds
+    tinyer = {lr = 0.01, clip = "none"}  # μ_all 0.9000, best of 9 trials, mean of 2 runs
     """
     lines: list[str] = []
     for dataset in dict.fromkeys(choice.dataset for choice in choices):
@@ -81,7 +81,7 @@ def fragment(choices: Sequence[Choice]) -> str:
             inside = ", ".join(f"{name} = {_toml(value)}" for name, value in c.settings.items())
             lines.append(
                 f"{c.learner} = {{{inside}}}  # μ_all {c.mu:.4f}, best of {c.trials} trials, "
-                f"{c.seeds} seeds"
+                f"mean of {c.runs} runs"
             )
     return "\n".join(lines)
 
