@@ -16,7 +16,8 @@ STEPS = {
     "length": "recipe:length-eth80 recipe:length-asl recipe:length-gtsrb_full recipe:depth-gtsrb",
     "virtual": f"ablation:virtual-eth80 ablation:virtual-asl {PARTS} ablation:unclipped",
     "causes": f"{EVERY} recipe:scale-reference ablation:causes-default ablation:growing",
-    "tuning": " ".join(f"tune:{name}" for name in SETS),
+    "tuning": " ".join([*(f"tune:{name}" for name in SETS), "tuning:tuning-room"]),
+    "resnet18": "tuning:tuning-resnet18 recipe:resnet18-paper recipe:resnet18-asl",
 }
 
 

@@ -212,8 +212,7 @@ def default_sentence(groups: Groups) -> str:
     e = sure[best]
     text = f"The result, as changes of μ_all. {' '.join(parts)} " if parts else ""
     return (
-        f"{text}The largest gain over the default is {format_signed(e.mean)} "
-        f"({format_signed(e.low)} … {format_signed(e.high)}), of {best[0]} with {best[1]} in "
+        f"{text}The largest gain over the default is {e.signed}, of {best[0]} with {best[1]} in "
         f"{best[2]}. Beyond chance, which means with Holm's correction over the {len(sure)} "
         f"differences of the table, {cause}."
     )

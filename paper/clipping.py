@@ -16,7 +16,8 @@ from verse.experiments.result import Result
 from verse.experiments.run import Run
 from verse.reports import statistics
 from verse.reports.page import Section
-from verse.reports.tables import Table, Text, format_signed
+from verse.reports.statistics import difference_cell
+from verse.reports.tables import Table, Text
 
 SETS = ("eth80", "icub_camera", "gtsrb", "gtsrb_full", "asl")
 ORDERS = ("class-instance", "iid")
@@ -112,16 +113,9 @@ def compared(tested: Iterable[Result], recipes: Path) -> Table | None:
     rows, records = [], []
     for (data, order), (clipped, free) in pairs.items():
         lead = leads.get((data, order))
-        told = (
-            "–"
-            if lead is None
-            else f"{format_signed(lead.mean)} ({format_signed(lead.low)} … "
-            f"{format_signed(lead.high)})"
-        )
         means = [str(statistics.mu(runs)) for runs in (clipped, free)]
-        decided = lead is not None and (lead.low > 0 or lead.high < 0)
         spoilt = str(sum(map(diverged, free)))
-        cells = [Text(data), Text(order), *map(Text, means), Text(told, decided), Text(spoilt)]
+        cells = [Text(data), Text(order), *map(Text, means), difference_cell(lead), Text(spoilt)]
         rows.append(cells)
         records.append(
             {"dataset": data, "order": order, "n": len(free), "diverged": int(spoilt)}

@@ -10,7 +10,6 @@ from paper.knobs import Value
 from paper.verdicts import Verdict
 from verse.reports import statistics
 from verse.reports.statistics import ENOUGH, Estimate
-from verse.reports.tables import format_signed
 
 HOLDS, FAILS, NONE, OPEN, MISSING = "holds", "fails", "no effect", "not told apart", "missing"
 NEGLIGIBLE = 0.01
@@ -42,8 +41,7 @@ class Evidence:
             return f"{self.where}: {self.what}"
         if self.said:
             return f"{self.where}: {self.said}"
-        mean, low, high = (format_signed(value) for value in e[:3])
-        return f"{self.where}: {self.what} {mean} ({low} … {high})"
+        return f"{self.where}: {self.what} {e.signed}"
 
 
 def judged(

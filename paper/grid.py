@@ -33,6 +33,7 @@ STEPS = (
     *(f"tune:{name}" for name in SETS[2:]),
     *(f"decisive:{name}" for name in SETS[2:]),
     *(f"tuning:tuning-beyond-{name}" for name in SETS),
+    "tuning:tuning-room",
     "ablation:virtual-eth80",
     "ablation:virtual-asl",
     "recipe:length-asl",

@@ -15,7 +15,8 @@ from verse.experiments.result import Result
 from verse.reports import statistics
 from verse.reports.cells import Results
 from verse.reports.page import Section
-from verse.reports.tables import Table, Text, format_signed
+from verse.reports.statistics import difference_cell
+from verse.reports.tables import Table, Text
 
 TEXT = (
     "In the comparison memory has room for 23 samples of every class from the start (`23 x "
@@ -65,14 +66,9 @@ def table(pairs: dict[tuple[str, str], Pair]) -> Table:
     rows, records = [], []
     for (data, learner), both in pairs.items():
         loss = sure.get((data, learner))
-        told, decided = "–", False
-        if loss is not None:
-            low, high = format_signed(loss.low), format_signed(loss.high)
-            told = f"{format_signed(loss.mean)} ({low} … {high})"
-            decided = loss.low > 0 or loss.high < 0
         means = [statistics.mu(runs).mean for runs in both]
         cells = [Text(data), Text(f"`{learner}`"), *(Text(f"{mean:.3f}") for mean in means)]
-        rows.append([*cells, Text(told, decided)])
+        rows.append([*cells, difference_cell(loss)])
         records.append(
             {"dataset": data, "learner": learner, "fixed": means[0], "growing": means[1]}
             | ({} if loss is None else {"difference": loss.mean, "n": loss.n, "p": loss.p})

@@ -17,6 +17,7 @@ RECIPES = {
     "tuning-edges-*": "rates beyond an edge, written by `python -m paper.tune`",
     "tuning-knobs-*": "tuning, second stage: what else matters, three seeds; written likewise",
     "tuning-beyond-*": "one step beyond an edge of the second stage; written likewise",
+    "tuning-room": "rates and clipping again with room for all classes from the start",
     "scale-asl": "the main table: asl, sixteen learners, two orderings",
     "scale-gtsrb_full": "the main table: gtsrb_full, the same",
     "scale-eth80": "the main table: eth80, all learners, four orderings",

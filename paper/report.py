@@ -1,8 +1,8 @@
 """Writes docs/results from results/: ``python -m paper.pages``; a test says when it is due.
 
 A short page, and one click away a page for each data set, the paper's claims, ablations, tuning,
-the virtual step, the length of streams and the paper's own figures; the first comparison the same
-way in a folder of its own. Figures are PNG, tables also CSV.
+the virtual step, the length of streams, the paper's own network and the paper's own figures; the
+first comparison the same way in a folder of its own. Figures are PNG, tables also CSV.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from paper import (
     figures,
     growing,
     length,
+    own_network,
     published,
+    room,
     tuning_table,
     verdicts,
     virtual,
@@ -74,7 +76,11 @@ def main_pages(main: PaperResults, folder: Path, recipes: Path = ROOT / "recipes
                 *causes.sections(tested(every), recipes),
                 growing.section(tested(every), recipes),
             ],
-            "tuning": tuning_table.sections(every, recipes),
+            "tuning": [
+                *tuning_table.sections(every, recipes),
+                room.section(every, recipes),
+            ],
+            "resnet18": [own_network.section(tested(every), recipes)],
         }
 
 

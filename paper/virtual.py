@@ -20,7 +20,7 @@ from verse.reports import statistics, style
 from verse.reports.cells import Results, format_settings
 from verse.reports.figures import ReportFigure
 from verse.reports.page import Section
-from verse.reports.statistics import ENOUGH, Estimate
+from verse.reports.statistics import ENOUGH, Estimate, difference_cell
 from verse.reports.tables import Table, Text, format_signed
 
 SETS = ("eth80", "asl")
@@ -110,8 +110,7 @@ def sentence(
     e = found[best]
     return (
         f"{where}: of {len(found)} combinations of α and β it helps in {helps}, hurts in {hurts}; "
-        f"the largest gain is {format_signed(e.mean)} ({format_signed(e.low)} … "
-        f"{format_signed(e.high)}) at α = {best.alpha:g}, β = {best.beta:g}."
+        f"the largest gain is {e.signed} at α = {best.alpha:g}, β = {best.beta:g}."
         f"{f' {rest}' if left_out else ''}"
     )
 
@@ -266,14 +265,7 @@ def parts_table(data: str, results: Iterable[Result], runs: Sequence[Run]) -> Ta
     for key, found in there.items():
         lead, mu = adjusted.get(key), statistics.mu(found)
         change = _change(found[0].run, tuned)
-        told = "–"
-        if lead is not None:
-            told = (
-                f"{format_signed(lead.mean)} ({format_signed(lead.low)} … "
-                f"{format_signed(lead.high)})"
-            )
-        decided = lead is not None and (lead.low > 0 or lead.high < 0)
-        rows.append([Text(change), Text(str(mu)), Text(told, decided), Text(str(len(found)))])
+        rows.append([Text(change), Text(str(mu)), difference_cell(lead), Text(str(len(found)))])
         records.append(
             {"dataset": data, "change": change, **mu.record}
             | ({} if lead is None else {"lead": lead.mean, "p": lead.p})

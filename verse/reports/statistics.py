@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from verse.experiments.result import Bound, Result
 from verse.extras import OptionalImport
+from verse.reports.tables import Text, format_signed
 
 with OptionalImport():
     from scipy import stats
@@ -58,9 +59,31 @@ class Estimate(NamedTuple):
         return {"mean": self.mean, "low": self.low, "high": self.high, "n": self.n}
 
     @property
+    def signed(self) -> str:
+        """For tables: a difference and its interval."""
+        mean, low, high = (format_signed(value) for value in self[:3])
+        return f"{mean} ({low} … {high})"
+
+    @property
+    def beyond_chance(self) -> bool:
+        """The interval of a difference excludes zero."""
+        return self.low > 0 or self.high < 0
+
+    @property
     def enough(self) -> bool:
         """It stands on enough seeds to decide something."""
         return self.n >= ENOUGH
+
+
+def difference_cell(difference: Estimate | None) -> Text:
+    """A difference in a table: bold where it is beyond chance, a dash where there is none.
+
+    >>> difference_cell(Estimate(0.1, 0.05, 0.15, 5))
+    Text(text='+0.100 (+0.050 … +0.150)', bold=True, link='')
+    """
+    if difference is None:
+        return Text("–")
+    return Text(difference.signed, difference.beyond_chance)
 
 
 def interval(mean: float, low: float, high: float) -> str:
