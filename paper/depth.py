@@ -26,7 +26,8 @@ TEXT = (
     "VERSE and replay with a larger and larger trained part, on traffic signs, which are unlike "
     "ImageNet: the last layer on the average of the last map (`fc`) or on its 2 × 2 grid (`grid`), "
     "the convolution before it (`head`), the last block (`blocks.last`). Deep parts are slow, so "
-    "most streams are short. Against slda on fixed features:"
+    "most streams are short. Memory holds 23 samples of every class, in class-instance with room "
+    "for all from the start. Against slda on fixed features:"
 )
 NOTE = (
     "gtsrb, accuracy at the end, mean and 95 % interval. The learning rate of each split was "

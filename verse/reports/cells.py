@@ -52,7 +52,7 @@ class Bench:
         rest = "" if self.validation is None else "-validation"
         if self.options != "{}" or self.holdout not in (None, "last:3"):
             rest += f"-{hashlib.sha256(repr(self).encode()).hexdigest()[:4]}"
-        return f"{self.dataset}{thin}-{self.backbone}{rest}".replace("/", "-").replace(":", "-")
+        return re.sub(r"[^\w.-]", "-", f"{self.dataset}{thin}-{self.backbone}{rest}")
 
 
 @dataclass(frozen=True)
