@@ -35,6 +35,6 @@ def command(plan: Comparison, page: str, bench: Bench | None = None) -> str:
 
 
 def _steps(bench: Bench) -> str:
-    if bench.backbone.startswith("resnet18"):
+    if bench.backbone == "resnet18":
         return f"recipe:resnet18-{'asl' if bench.dataset == 'asl' else 'paper'}"
     return f"main:{bench.dataset}" if bench.dataset in SETS else f"recipe:{bench.dataset}"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from torch import nn
 from verse import backbones
 from verse.backbones.resnet18 import PUBLISHED, build_resnet_stages
 from verse.paths import sha256
-from verse.types import BadSetting
 
 FILE = "resnet18-imagenet1k-v1.safetensors"
 IMAGE = np.random.default_rng(0).integers(0, 256, (2, 90, 120, 3), dtype=np.uint8)
@@ -63,32 +61,3 @@ def test_the_key_does_not_depend_on_the_file_format(shared_weights: Path, tmp_pa
         for p in (shared_weights / FILE, tmp_path / "a.pth")
     }
     assert len(keys) == 1
-
-
-def test_a_name_may_say_the_size_of_the_images(shared_weights: Path) -> None:
-    weights = shared_weights / FILE
-    usual = backbones.build("resnet18", at="layer4.1", weights=weights, engine="torch")
-    small = backbones.build("resnet18?size=128", at="layer4.1", weights=weights, engine="torch")
-    assert small.G.z_shape == (512, 4, 4)
-    assert small.name == "resnet18?size=128" and small.key != usual.key
-    # the same picture at 128 pixels, without a detour
-    image = np.random.default_rng(1).integers(0, 256, (128, 128, 3), dtype=np.uint8)
-    assert np.array_equal(small.G.preprocess(image), image)
-    lite = backbones.build(
-        "efficientnet-lite0?size=96", weights="random", engine="torch", at="head"
-    )
-    assert lite.G.z_shape == (320, 3, 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("resnet18?size=big", "number of pixels from 16 to 4096, not 'big'"),
-        ("resnet18?size=", "number of pixels"),
-        ("resnet18?sise=128", "resnet18 has no option 'sise'; there is size"),
-        ("resnet81?size=128", "no backbone 'resnet81'"),
-    ],
-)
-def test_a_wrong_size_is_explained(name: str, said: str) -> None:
-    with pytest.raises(BadSetting, match=re.escape(said)):
-        backbones.build(name, weights="random")

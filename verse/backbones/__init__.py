@@ -21,7 +21,7 @@ from verse.backbones.device import resolve_device
 from verse.backbones.extractor import FrozenNetwork
 from verse.backbones.identity import identity
 from verse.backbones.onnx_export import export_features
-from verse.backbones.preprocess import Normalise, Preprocess, parse_size
+from verse.backbones.preprocess import Normalise, Preprocess
 from verse.backbones.split import split
 from verse.configuration import DEFAULT_BACKBONE
 from verse.network.plastic import Head, Plastic
@@ -45,7 +45,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Family:
-    build: Callable[[str, str | Path | None, int | None], Network]
+    build: Callable[[str, str | Path | None], Network]
     default_at: str
     first_default_at: str  # what "not named" meant before there was a grid
     what: str  # one line for people
@@ -86,7 +86,7 @@ def exists(name: str) -> bool:
     >>> exists("resnet18"), exists("onnx:my.onnx"), exists("my.module.build")
     (True, True, False)
     """
-    return name.partition("?")[0] in _FAMILIES or doors.is_door(name)
+    return name in _FAMILIES or doors.is_door(name)
 
 
 def first_default_at(name: str) -> str:
@@ -95,20 +95,13 @@ def first_default_at(name: str) -> str:
     >>> first_default_at("resnet18")
     'layer4.1'
     """
-    return "grid" if doors.is_door(name) else _family(name)[0].first_default_at
+    return "grid" if doors.is_door(name) else _family(name).first_default_at
 
 
-def _family(name: str) -> tuple[_Family, int | None]:
-    """The network of that name, and the size of its images where the name says it."""
-    base, mark, option = name.partition("?")
-    if base not in _FAMILIES:
-        raise BadSetting(f"no backbone {base!r}: use one of {', '.join(describe())}")
-    if not mark:
-        return _FAMILIES[base], None
-    key, _, text = option.partition("=")
-    if key != "size":
-        raise BadSetting(f"{base} has no option {key!r}; there is size, as in {base}?size=128")
-    return _FAMILIES[base], parse_size(text)
+def _family(name: str) -> _Family:
+    if name not in _FAMILIES:
+        raise BadSetting(f"no backbone {name!r}: use one of {', '.join(describe())}")
+    return _FAMILIES[name]
 
 
 def build(
@@ -125,8 +118,7 @@ def build(
     """A backbone by name, cut before the layer ``at``; "grid" is the compact split (default).
 
     ``weights`` is a path, "random" (deterministic; for measuring speed), or by default the
-    published ImageNet weights. A name may end with the size of the images: "resnet18?size=128".
-    ``threads`` are those of G (default: as many as torch uses);
+    published ImageNet weights. ``threads`` are those of G (default: as many as torch uses);
     ``device`` is where G and F compute: "auto", "cpu", "cuda" or "mps".
 
     >>> backbone = build("efficientnet-lite0", weights="random")
@@ -139,8 +131,8 @@ def build(
         backbone = doors.build(name, weights, setup)
         backbone.F.to(device)
         return backbone
-    family, size = _family(name)
-    network = family.build(family.default_at if at is None else at, weights, size)
+    family = _family(name)
+    network = family.build(family.default_at if at is None else at, weights)
     prepare = network.preprocess
     G = FrozenNetwork(
         nn.Sequential(Normalise(prepare.mean, prepare.std), network.front),

@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor, nn
@@ -202,10 +202,9 @@ def translate_lite_key(published: str) -> str:
     return f"{top.get(first, first)}.{rest}"
 
 
-def build(name: str, at: str, weights: str | Path | None, size: int | None = None) -> Network:
-    """The network cut at ``at`` with published, given or random weights, for images of ``size``
-    pixels."""
-    variant = replace(VARIANTS[name], size=size or VARIANTS[name].size)
+def build(name: str, at: str, weights: str | Path | None) -> Network:
+    """The network cut at ``at`` with published, given or random weights."""
+    variant = VARIANTS[name]
     parts = build_lite_stages(variant)
     if weights == RANDOM:
         randomise(parts)

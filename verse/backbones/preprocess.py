@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from verse.images import INTERPOLATIONS as INTERPOLATIONS
 from verse.images import Square, rgb
-from verse.types import BadSetting
 
 Preprocessor: TypeAlias = Callable[[object], npt.NDArray[np.generic]]
 """One image, as the user hands it over, to the input array of the network (without batch)."""
@@ -73,17 +72,6 @@ class Preprocess:
     def square(self) -> Square:
         """The geometry alone, for those who decode without torch."""
         return Square(self.size, self.crop, self.interpolation, self.fit)
-
-
-def parse_size(text: str) -> int:
-    """The pixels of a square image, from a backbone's name.
-
-    >>> parse_size("128")
-    128
-    """
-    if not text.isdecimal() or not 16 <= int(text) <= 4096:
-        raise BadSetting(f"size is a number of pixels from 16 to 4096, not {text!r}")
-    return int(text)
 
 
 class Normalise(nn.Module):

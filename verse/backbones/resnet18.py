@@ -92,9 +92,8 @@ def translate_resnet_key(published: str) -> str:
     return published if published.startswith("layer") else f"stem.{published}"
 
 
-def build(at: str, weights: str | Path | None, size: int | None = None) -> Network:
-    """The network cut at ``at`` with published, given or random weights, for images of ``size``
-    pixels."""
+def build(at: str, weights: str | Path | None) -> Network:
+    """The network cut at ``at`` with published, given or random weights."""
     parts = build_resnet_stages()
     if weights == RANDOM:
         randomise(parts)
@@ -108,5 +107,6 @@ def build(at: str, weights: str | Path | None, size: int | None = None) -> Netwo
             if not k.startswith("fc.")
         }
         fill(parts, state, path)
-    preprocess = Preprocess(size or Preprocess.size)
-    return split_network(parts, at, last_map="avgpool", backbone="resnet18", preprocess=preprocess)
+    return split_network(
+        parts, at, last_map="avgpool", backbone="resnet18", preprocess=Preprocess()
+    )

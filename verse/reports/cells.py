@@ -47,7 +47,11 @@ class Bench:
 
     @property
     def slug(self) -> str:
-        """For file names."""
+        """For file names and links.
+
+        >>> Bench("eth80", "{}", None, 1, None, "timm:vit_tiny?size=128").slug
+        'eth80-timm-vit_tiny-size-128'
+        """
         thin = "" if self.thin == 1 else f"-thin{self.thin}"
         rest = "" if self.validation is None else "-validation"
         if self.options != "{}" or self.holdout not in (None, "last:3"):

@@ -19,7 +19,7 @@ from verse.backbones.doors.address import Address
 from verse.backbones.doors.hub import Missing, fetch_file
 from verse.backbones.doors.libraries import import_library
 from verse.backbones.doors.module import Setup, build_from_module, place_tokens
-from verse.backbones.preprocess import INTERPOLATIONS, Preprocess, parse_size
+from verse.backbones.preprocess import INTERPOLATIONS, Preprocess
 from verse.backbones.weights import RANDOM, read_weights
 from verse.paths import cache_directory
 from verse.types import BadSetting, BadState
@@ -61,7 +61,7 @@ def build(address: Address, weights: str | Path | None, setup: Setup) -> Backbon
     for unknown in sorted(set(address.options) - {"size"}):
         raise BadSetting(f"timm: has no option {unknown!r}; there is size")
     _check_name(timm, name)
-    size = parse_size(text) if (text := address.options.get("size")) else None
+    size = _size(address)
     state, revision = None, ""
     if weights != RANDOM:
         state, revision = _weights(timm, address, weights)
@@ -78,6 +78,15 @@ def _check_name(timm: Any, name: str) -> None:
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f": did you mean {', '.join(near)}?" if near else ""
     raise BadSetting(f"timm {timm.__version__} has no model {name!r}{hint}")
+
+
+def _size(address: Address) -> int | None:
+    text = address.options.get("size")
+    if text is None:
+        return None
+    if not text.isdecimal() or not 16 <= int(text) <= 4096:
+        raise BadSetting(f"size is a number of pixels from 16 to 4096, not {text!r}")
+    return int(text)
 
 
 def _weights(
