@@ -36,11 +36,11 @@ VERSE_TEXT = (
     "on all frames (chosen on validation videos), the same linear layer trained by SGD on all "
     "frames many times, VERSE on a shuffled stream, VERSE on classes in turn. From SGD to the "
     "shuffled stream two restrictions are added, whose losses were not measured apart: each frame "
-    "is seen once, and only 23 samples a class are kept. The last one adds two as well: as in the "
-    "paper, memory is class-balanced on shuffled streams and a reservoir where classes come in "
-    "turn; [turned round](virtual.md#one-thing-changed), class-balanced memory is worse there. The "
-    "table has means without intervals; the largest loss between two neighbours is called the "
-    "cause."
+    "is seen once, and only 23 samples a class are kept. The last step changes two things, too: "
+    "classes come in turn, and memory is a reservoir in place of a class-balanced one, as in the "
+    "paper. (Where classes come in turn, a class-balanced memory is no better: on asl it is "
+    "[worse](virtual.md#one-thing-changed), on eth80 not significantly different.) The table has "
+    "means without intervals; the largest loss between two neighbours is called the cause."
 )
 LITTLE = 0.02  # a smaller loss has no cause worth naming
 DEFAULT_TEXT = (

@@ -113,6 +113,9 @@ def draw(by: Mapping[Split, Mapping[tuple[str, int], Results]], folder: Path) ->
                     label=split.label,
                 )
         axis.set_xscale("log")
+        axis.minorticks_off()
+        lengths = sorted({frames for cells in by.values() for _, frames in cells})
+        axis.set_xticks(lengths, [f"{frames:,}" for frames in lengths])
         axis.set_title(order)
         axis.set_xlabel("frames of the stream")
         axis.set_ylabel("accuracy at its end")

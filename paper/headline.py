@@ -35,11 +35,15 @@ def block(main: PaperResults, first: PaperResults) -> str:
         else f"; the default learner, {DEFAULT_LEARNER}, is not among these runs yet"
     )
     judged = verdicts.counts(verdicts.of_paper(found), verdicts.OF_PAPER).removesuffix(".")
+    # of all methods: VERSE, and what a user gets
+    mine = [v for v in verdicts.verdicts(found) if v.learner in ("verse", DEFAULT_LEARNER)]
+    rest = verdicts.counts(mine, "the best of all methods").removesuffix(".")
     folder = f"{PLACE}/{plan.folder}".rstrip("/")
     return (
         f"![Mean accuracy of the best methods on each data set]({folder}/figures/overview.png)\n\n"
-        f"{which}: on average over {len(cells)}{of} combinations of data set and ordering (cells), "
-        f"{', '.join(best[:-1])} and {best[-1]} rank highest. {judged}{newer}. "
+        f"{which}: {', '.join(best[:-1])} and {best[-1]} have the best mean ranks over "
+        f"{len({r['dataset'] for r in listed})} data sets, of {len(cells)}{of} combinations of "
+        f"data set and ordering (cells). {judged}; {rest[0].lower()}{rest[1:]}{newer}. "
         f"See [all results]({PLACE}/index.md) for every method and its confidence interval, and "
         f"[the causes]({PLACE}/causes.md) where VERSE is not first.\n"
     )

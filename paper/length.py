@@ -33,7 +33,8 @@ DRAWN = (*CLOSED, "verse", "tinyer", "derpp", DEFAULT_LEARNER)  # as many as hav
 TITLE = "When training the network pays off"
 QUESTION = (
     "For which length of the stream, and for which distance from the images of pretraining, is a "
-    "trained network better than statistics of fixed features?"
+    "trained network better than a closed form, which keeps statistics of fixed features (ncm, "
+    "slda, slda-grid, ridge)?"
 )
 NONE = (
     "No run of `recipes/length-*.toml` on test videos is finished yet: `python -m paper.grid` "
@@ -107,25 +108,25 @@ def judge(ours: Mapping[str, Results], closed: Mapping[str, Results]) -> Lead | 
     """The best of a group against the closed forms; None without enough common seeds.
 
     Ahead takes a lead over every closed form, with Holm's correction over the group, because one of
-    it is enough; behind takes one closed form that leads every one of the group, with Holm's
+    it is enough; behind takes a closed form that leads the best of the group, with Holm's
     correction over closed forms.
     """
     least: dict[str, tuple[str, Estimate]] = {}
-    beaten = []
+    beaten: dict[str, bool] = {}
     for name, runs in ours.items():
         leads = {n: statistics.difference(runs, theirs, "final") for n, theirs in closed.items()}
         sure = {n: lead for n, lead in leads.items() if lead is not None and lead.enough}
         if sure and len(sure) == len(leads):
             rival = min(sure, key=lambda n: sure[n].low)
             least[name] = (rival, sure[rival])
-            beaten.append(any(e.high < 0 for e in statistics.adjust(sure).values()))
+            beaten[name] = any(e.high < 0 for e in statistics.adjust(sure).values())
     if not least:
         return None
     adjusted = statistics.adjust({name: lead for name, (_, lead) in least.items()})
     learner = max(adjusted, key=lambda name: adjusted[name].mean)
     rival, _ = least[learner]
     ahead = any(e.low > 0 for e in adjusted.values())
-    word = "ahead" if ahead else "behind" if all(beaten) else "level"
+    word = "ahead" if ahead else "behind" if beaten[learner] else "level"
     return Lead(learner, rival, adjusted[learner], word)
 
 
@@ -207,8 +208,9 @@ def draw(found: Mapping[tuple[str, str], ByLength], folder: Path) -> ReportFigur
     style.add_common_legend(figure, axes)
     note = (
         "Accuracy on all test frames at the end of streams of several lengths, mean and 95 % "
-        "interval over seeds and test videos, of three of the trained networks. The points of a "
-        "length stand a little beside each other so that intervals can be read."
+        "interval over seeds and test videos, of three of the five trained networks (the table "
+        "has all). The points of a length stand a little beside each other so that intervals can "
+        "be read."
     )
     return ReportFigure(
         style.save(figure, folder, "length"), "Accuracy against the length of the stream", note
@@ -237,7 +239,7 @@ def table(found: Mapping[tuple[str, str], ByLength]) -> Table:
     note = (
         "Lead in accuracy at the end over the closed form that is hardest to beat, on common "
         "seeds: who, and by how much. Bold: ahead of every closed form, with Holm's correction "
-        "over the methods of a group. ▼: a closed form is ahead, with Holm's correction over "
+        "over the methods of a group. ▼: a closed form is ahead of it, with Holm's correction over "
         f"closed forms. Dash: fewer than {ENOUGH} common seeds. Trained networks: "
         f"{', '.join(GROUPS['trained network'])}; closed forms: {', '.join(CLOSED)}."
     )

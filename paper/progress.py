@@ -67,7 +67,7 @@ STEP = {
 }
 OTHER = 1.0
 # Times as long where a block of the network is trained; closed forms only compute it.
-DEEP = {"head": 70, "blocks.last": 200, "layer4.1": 150}
+DEEP = {"head": 70, "blocks.last": 200, "layer4.1": 300}
 FORWARD = 12
 FIXED = {"ncm", "slda", "slda-grid", "ridge", "ranpac", "exstream", "klda", "fecam"}
 FRAMES = {"asl": 36_250, "gtsrb_full": 28_950, "eth80": 2_296, "gtsrb": 8_460, "icub_camera": 2_352}

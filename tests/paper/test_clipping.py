@@ -58,7 +58,16 @@ def test_both_are_compared_on_the_same_seeds() -> None:
     table = clipping.compared(results, RECIPES)
     assert table is not None and len(table.rows) == 2
     for row in table.rows:
-        assert row[4].text.startswith("−0.100") and row[4].bold and row[5].text == "0"
+        assert row[5].text.startswith("−0.100") and row[5].bold and row[6].text == "0"
+    # with the paper's α, too, where that was run on the whole stream
+    other = [
+        r
+        for r in read_recipe(RECIPES / "virtual-eth80.toml").runs
+        if (r.settings["alpha"], r.settings["beta"]) == (0.005, 0.03)
+    ]
+    more = clipping.compared([*results, *(done(r, 0.95) for r in other)], RECIPES)
+    assert more is not None and [row[3].text for row in more.rows] == ["0.03", "0.005"] * 2
+    assert more.rows[1][5].text.startswith("+0.050")
     found = clipping.section(results, [], RECIPES)
     assert [part.name for part in found.tables] == ["clipping"]
     assert "is finished yet" in clipping.section([], [], RECIPES).text

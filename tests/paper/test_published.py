@@ -67,7 +67,7 @@ def test_all_pages_are_made(found: PaperResults, tmp_path: Path) -> None:
     names = {page.stem for page in (tmp_path / "out").glob("*.md")}
     assert {"index", "claims", "ablations", "tuning", "paper", "length", "virtual"} < names
     index = (tmp_path / "out" / "index.md").read_text()
-    assert "figures/overview.png" in index and "### Places by μ_all" in index
+    assert "figures/overview.png" in index and "### Mean rank by μ_all" in index
     # nothing of this is in this store, and it says so
     assert "is finished yet" in (tmp_path / "out" / "length.md").read_text()
     facts = json.loads((tmp_path / "out" / "report.json").read_text())

@@ -55,6 +55,10 @@ def test_the_gain_of_another_choice_is_shown() -> None:
         "`tinyer`": ["1, clipped", "0.700", "0.1, clipped", "0.800", "+0.100"],
     }
     assert "In 0 of 2 cases the chosen one is the best" in page.text
+    # of equals the chosen one is taken
+    equal = [run for run in runs if run.learner == "tinyer"]
+    page = room.section([done(run, 0.7) for run in equal], RECIPES)
+    assert page.tables[0].rows[0][4].text == "the same"
     same = [run for run in RUNS if (run.dataset, run.learner) == ("folder:gtsrb", "verse")]
     assert rate_of(same[0].settings) == 0.03
     page = room.section(finished(same, 0.3), RECIPES)

@@ -25,6 +25,7 @@ Record = dict[str, Any]
 """What is known about one cell: a learner on a data set in an ordering."""
 
 MARK = "ᶠ"
+REFUSED = "✗"
 SIGNS = {"tied": "≈", "undecided": "?"}
 UNSOUND = "†"
 RULE = (
@@ -32,9 +33,11 @@ RULE = (
     "are ordered by it: by how many methods have a lower mean on the seeds that both have. Bold: "
     "the best streaming method, which here means every method that answers without fine-tuning "
     "first. It is first where the paired interval of its lead over every rival, with Holm's "
-    "correction, excludes zero; otherwise ≈ marks it and those that are not told apart from it. "
-    f"?: fewer than {ENOUGH} seeds in common with a rival. {MARK}: fine-tunes on its memory before "
-    "it answers, and does not compete."
+    "correction, excludes zero; otherwise ≈ marks it and those that are not told apart from it, "
+    "which may be because their interval is wide. "
+    f"?: fewer than {ENOUGH} seeds in common with a rival. {REFUSED}: it diverged in at least one "
+    "run, where samples were refused because gradients were not finite. "
+    f"{MARK}: fine-tunes on its memory before it answers, and does not compete."
 )
 ABOUT_OMEGA = (
     "Ω_all is the mean ratio to the best reference, the paper's Ω that to Offline trained by SGD, "
@@ -147,7 +150,10 @@ def tabulate_scores(found: SortedResults, bench: Bench, listed: list[Record]) ->
         rows.append([*row, Text(format_range([r["n"] for r in mine if r["learner"] == name]))])
     rows += _extra_rows(cells, orders, mine)
     conditions = found.conditions(bench)
-    about = f"Memory: {conditions.capacity}. Split: {_split(cells)}. F from: {conditions.at}."
+    about = (
+        f"Memory: {conditions.capacity}. Test frames: {_held_out(cells)}. Trained from: "
+        f"{conditions.at}."
+    )
     return Table(
         f"mu-{bench.slug}",
         f"μ_all on {bench.title}",
@@ -232,7 +238,9 @@ def cell_table(found: SortedResults, bench: Bench, order: str, listed: list[Reco
     rows = []
     for name in names:
         r = there[name]
-        ratios = [_interval(r, ""), _interval(r, "paper_")] if omegas else []
+        ratios = []
+        if omegas:
+            ratios = [_interval(r, ""), _interval(r, "paper_"), str(r["omega_n"])]
         size = f"{r['memory_bytes'] / 1e6:.2f}" if r["memory_bytes"] else "–"
         cells = [f"{r['final']:.3f}", *ratios, str(r["n"]), f"{r['ms_per_sample']:.1f}", size]
         rows.append([Text(format_name(name)), format_score(r), *map(Text, cells)])
@@ -240,7 +248,7 @@ def cell_table(found: SortedResults, bench: Bench, order: str, listed: list[Reco
         "learner",
         "μ_all",
         "at the end",
-        *(["Ω_all", "paper's Ω"] if omegas else []),
+        *(["Ω_all", "paper's Ω", "seeds of Ω"] if omegas else []),
         "seeds",
         "ms a sample",
         "memory, MB",
@@ -274,7 +282,8 @@ def format_score(record: Record | None) -> Text:
     """μ_all and its interval, with the sign of its place."""
     if record is None:
         return Text("–")
-    return Text(_interval(record, "mu_") + SIGNS.get(record["place"], ""), record["best"])
+    refused = f" {REFUSED}" if record["refused"] else ""
+    return Text(_interval(record, "mu_") + SIGNS.get(record["place"], "") + refused, record["best"])
 
 
 def _interval(record: Record, prefix: str) -> str:
@@ -286,10 +295,10 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _split(cells: Cells) -> str:
+def _held_out(cells: Cells) -> str:
     first = next(iter(next(iter(cells.values())).values()))[0]
-    split = f"{first.split}; " if first.split else ""
-    return f"{split}{first.frames:,} training and {first.test_frames:,} test frames"
+    rule = f"{first.split}; " if first.split else ""
+    return f"{rule}{first.test_frames:,}, and {first.frames:,} to train"
 
 
 def format_range(numbers: list[int] | set[int]) -> str:
@@ -316,7 +325,7 @@ def cell_names(listed: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str
 
 
 def ranks(listed: list[Record]) -> Table:
-    """Learners × data sets: the mean place by μ_all among streaming methods over the orderings."""
+    """Learners × data sets: the mean rank by μ_all among streaming methods over the orderings."""
     benches = {
         r["bench"]: cell_names(listed)[r["bench"], r["order"]].removesuffix(f" {r['order']}")
         for r in listed
@@ -352,13 +361,13 @@ def ranks(listed: list[Record]) -> Table:
         ]
         rows.append([Text(name), Text(f"{whole[name]:.1f}"), *cells])
     note = (
-        "Mean place by μ_all over the orderings of a data set, among the streaming methods that "
-        "ran everywhere: 1 is the best. The others come last, with the place that they would have "
-        "among those."
+        "Rank by μ_all, 1 is the best, among the streaming methods that ran everywhere; its mean "
+        "over the orderings of a data set, and the mean of these. The methods that did not run "
+        "everywhere come last, with the rank that they would have among the others."
     )
     records = [{"learner": name, "mean": whole[name], **means[name]} for name in order]
     return Table(
-        "ranks", "Places by μ_all", ["learner", "mean", *benches.values()], rows, note, records
+        "ranks", "Mean rank by μ_all", ["learner", "mean", *benches.values()], rows, note, records
     )
 
 
