@@ -160,9 +160,12 @@ def overview(found: PaperResults, listed: Sequence[dict[str, Any]], folder: Path
             axis.set_title(f"{bench.dataset}, {order}", fontsize=8)
     note = (
         "Mean accuracy over the stream with its 95 % interval over seeds and test videos. Of each "
-        f"data set the {SHOWN} streaming methods with the best mean place, VERSE in red, its "
+        f"data set the {SHOWN} streaming methods with the best mean rank, VERSE in red, its "
         "variants in orange."
     )
     if limited:
-        note += " Dotted: the share of test frames whose class was shown, which nobody can exceed."
+        note += (
+            " Dotted: the share of test frames whose class was shown. No mean can exceed it; "
+            "intervals are not cut there."
+        )
     return ReportFigure(style.save(figure, folder, "overview"), "μ_all of the best methods", note)

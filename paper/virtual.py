@@ -34,7 +34,8 @@ QUESTION = (
 )
 NONE = "No run of `recipes/virtual-*.toml` is finished yet: `python -m paper.grid` makes them."
 NO_PARTS = "No run of `recipes/parts-*.toml` is finished yet."
-REACH = 0.03  # of the figure: gains beyond it are losses that nobody needs to read off
+LINEAR = 0.001
+TICKS = (-1, -0.1, -0.01, -0.001, 0, 0.001, 0.01, 0.1)
 
 
 class Rates(NamedTuple):
@@ -154,10 +155,9 @@ def draw(found: Mapping[Place, Tried], folder: Path) -> ReportFigure:
                 continue
             colour = style.LEVELS[number % len(style.LEVELS)]
             shift = 0.08 * (number - 1)  # whiskers must not cover each other
-            near = {alpha: e for alpha, e in mine.items() if abs(e.mean) <= REACH}
             style.draw_estimates(
                 axis,
-                {alphas.index(alpha) + shift: e for alpha, e in near.items()},
+                {alphas.index(alpha) + shift: e for alpha, e in mine.items()},
                 color=colour,
                 marker="osDP"[number % 4],
                 ms=4,
@@ -165,17 +165,12 @@ def draw(found: Mapping[Place, Tried], folder: Path) -> ReportFigure:
                 elinewidth=0.8,
                 label=f"β = {beta:g}",
             )
-            for alpha, e in mine.items():
-                if alpha not in near:
-                    axis.plot(
-                        alphas.index(alpha) + shift,
-                        REACH if e.mean > 0 else -REACH,
-                        color=colour,
-                        marker="^" if e.mean > 0 else "v",
-                        ms=6,
-                    )
         axis.axhline(0, color=style.BOUND, linewidth=1)
-        axis.set_ylim(-1.1 * REACH, 1.1 * REACH)
+        # from a thousandth to one half: linear only about zero
+        axis.set_yscale("symlog", linthresh=LINEAR)
+        axis.set_yticks(TICKS, [format_signed(tick) for tick in TICKS])
+        axis.minorticks_off()
+        axis.set_ylim(TICKS[0], TICKS[-1])
         axis.set_xlim(-0.3, max(len(alphas), 1) - 0.7)
         axis.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas])
         axis.set_title(", ".join(place))
@@ -184,9 +179,9 @@ def draw(found: Mapping[Place, Tried], folder: Path) -> ReportFigure:
     style.add_common_legend(figure, axes)
     note = (
         "Paired difference in μ_all to α = 0 at the same β with its 95 % interval over seeds and "
-        "test videos, with Holm's correction over all points of a panel. The axis ends at "
-        f"± {REACH:g}: a triangle at its edge is a point that lies beyond. Left out: a β with "
-        "which VERSE diverges without the virtual step already."
+        "test videos, with Holm's correction over all points of a panel. The axis is "
+        f"logarithmic beyond ± {LINEAR:g}. Left out: a β with which VERSE diverges without the "
+        "virtual step already."
     )
     return ReportFigure(
         style.save(figure, folder, "virtual"), "What the virtual step adds to μ_all", note
