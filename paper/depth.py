@@ -91,8 +91,15 @@ def by_split(results: Iterable[Result]) -> BySplit:
 
 def draw(by: Mapping[Split, Mapping[tuple[str, int], Results]], folder: Path) -> ReportFigure:
     """A panel for each ordering, a colour for each split."""
-    figure, axes = style.panels(len(ORDERS), 3.4, width=4.8)  # for the legend
-    for axis, order in zip(axes, ORDERS, strict=True):
+    lengths = {
+        order: sorted(
+            {frames for cells in by.values() for where, frames in cells if where == order}
+        )
+        for order in ORDERS
+    }
+    orders = [order for order in ORDERS if lengths[order]]
+    figure, axes = style.panels(len(orders), 3.4, width=4.8)  # for the legend
+    for axis, order in zip(axes, orders, strict=True):
         for number, (split, cells) in enumerate(by.items()):
             aside = 1.03 ** (number - len(by) / 2)  # whiskers must not cover each other
             points = {
@@ -114,8 +121,7 @@ def draw(by: Mapping[Split, Mapping[tuple[str, int], Results]], folder: Path) ->
                 )
         axis.set_xscale("log")
         axis.minorticks_off()
-        lengths = sorted({frames for cells in by.values() for _, frames in cells})
-        axis.set_xticks(lengths, [f"{frames:,}" for frames in lengths])
+        axis.set_xticks(lengths[order], [f"{frames:,}" for frames in lengths[order]])
         axis.set_title(order)
         axis.set_xlabel("frames of the stream")
         axis.set_ylabel("accuracy at its end")

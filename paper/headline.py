@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from paper import verdicts
 from paper.source import PaperResults
+from paper.verdicts import Verdict
 from verse.configuration import DEFAULT_LEARNER
 from verse.reports import scores
 from verse.reports.scores import Record
@@ -35,18 +38,34 @@ def block(main: PaperResults, first: PaperResults) -> str:
         else f"; the default learner, {DEFAULT_LEARNER}, is not among these runs yet"
     )
     judged = verdicts.counts(verdicts.of_paper(found), verdicts.OF_PAPER).removesuffix(".")
-    # of all methods: VERSE, and what a user gets
-    mine = [v for v in verdicts.verdicts(found) if v.learner in ("verse", DEFAULT_LEARNER)]
-    rest = verdicts.counts(mine, "the best of all methods").removesuffix(".")
+    every = [v for v in verdicts.verdicts(found) if v.counted]
+    rest = "; ".join(
+        f"{said} {_tally([v for v in every if v.learner == name])}"
+        for name, said in (
+            ("verse", "verse"),
+            (DEFAULT_LEARNER, f"the default, {DEFAULT_LEARNER},"),
+        )
+        if any(v.learner == name for v in every)
+    )
     folder = f"{PLACE}/{plan.folder}".rstrip("/")
     return (
         f"![Mean accuracy of the best methods on each data set]({folder}/figures/overview.png)\n\n"
-        f"{which}: {', '.join(best[:-1])} and {best[-1]} have the best mean ranks over "
-        f"{len({r['dataset'] for r in listed})} data sets, of {len(cells)}{of} combinations of "
-        f"data set and ordering (cells). {judged}; {rest[0].lower()}{rest[1:]}{newer}. "
+        f"{which}, {len(cells)}{of} combinations of data set and ordering (cells): "
+        f"{', '.join(best[:-1])} and {best[-1]} have the best mean ranks. {judged}; against the "
+        f"best of all methods {rest}{newer}. "
         f"See [all results]({PLACE}/index.md) for every method and its confidence interval, and "
         f"[the causes]({PLACE}/causes.md) where VERSE is not first.\n"
     )
+
+
+def _tally(judged: list[Verdict]) -> str:
+    """How often first, not told apart and behind.
+
+    >>> _tally([])
+    'in 0, 0 and 0'
+    """
+    by = Counter(v.verdict for v in judged)
+    return f"in {by['first']}, {by['tied']} and {by['loss']}"
 
 
 def _decided(found: PaperResults) -> list[Record]:
