@@ -118,8 +118,9 @@ LEARNERS = """
   these networks come closer the longer the stream is; on shuffled hand signs derpp has the higher
   mean from 10,000 frames on, which may be chance. On streams that show one class after the other
   they stay behind ([when training the network pays off](../results/length.md)).
-  Training the last block may help, at some 80 ms a step: on shuffled traffic signs, replay that
-  trains it is 0.02 behind slda after 1,500 frames, replay that trains a layer on the grid 0.08
+  Training the last block may help, at some 80 ms a step: on traffic signs, replay that trains it
+  is 0.02 to 0.03 behind slda after 1,500 frames, replay that trains a layer on the grid 0.08 to
+  0.11. A longer stream alone does not close the gap of the grid
   ([how much of the network learns](../results/length.md#how-much-of-the-network-learns)).
 - **To compare with the paper**: [verse](verse.md) with `clip=none` (it clips gradients by default,
   the paper does not), [tinyer-c48](tinyer-c48.md) and
