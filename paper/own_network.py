@@ -37,7 +37,7 @@ RECIPES = {
     "resnet18-asl": "asl, 1,500 frames",
 }
 LITERAL = {"alpha": 0.005, "beta": 0.01, "lam": 0.3, "gamma": 0.9, "r": 0.05, "clip": None}
-VERSE, PAPERS = "verse, tuned", "verse, the paper's settings"
+VERSE, PAPERS = "verse (tuned)", "verse (the paper's settings)"
 Cells = dict[str, dict[str, Results]]
 """Method → ordering → runs."""
 
@@ -141,7 +141,7 @@ def tabulate(
         rows.append(row)
     head = ["method"]
     for order in orders:
-        head += [f"{order}, μ_all", "minus VERSE, tuned", "at the end"]
+        head += [f"{order}, μ_all", "minus VERSE (tuned)", "at the end"]
     note = (
         "μ_all with its 95 % interval over seeds and test videos; the paired difference to the "
         "tuned VERSE on common seeds, with Holm's correction over the table (bold: beyond chance); "

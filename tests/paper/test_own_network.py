@@ -38,7 +38,7 @@ def test_both_settings_of_verse_have_a_row_and_differences_are_judged() -> None:
     )
     assert (
         "- eth80, every view, class-iid: slda has the highest mean; the tuned VERSE is ahead of "
-        "verse, the paper's settings; behind slda; not told apart from tinyer."
+        "verse (the paper's settings); behind slda; not told apart from tinyer."
     ) in page.text
     (table,) = page.tables
     assert table.rows[0][0].text == "slda"
@@ -56,7 +56,7 @@ def test_what_diverged_is_marked_and_not_compared() -> None:
         for run in runs
     ]
     page = own_network.section(results, RECIPES)
-    assert "Diverged, and so not compared: verse, the paper's settings." in page.text
+    assert "Diverged, and so not compared: verse (the paper's settings)." in page.text
     row = next(row for row in page.tables[0].rows if row[0].text == own_network.PAPERS)
     assert row[1].text.endswith("✗") and row[2].text == "–"
 
