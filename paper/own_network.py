@@ -27,8 +27,8 @@ TEXT = (
     "ResNet-18 trained from its last block on (`layer4.1`), as in the paper, with memory for 23 "
     "samples of every class. VERSE runs with the paper's own settings, which do not clip gradients "
     "(r = 0.05, as for its longest streams), and with the best of [tuning on this "
-    "network](tuning.md#resnet-18-from-layer41-every-trial). A step takes a hundred times as long "
-    "as on the grid of the main comparison, so these are few methods and few seeds. The settings "
+    "network](tuning.md#resnet-18-from-layer41-every-trial). A step takes hundreds of times as "
+    "long as on the grid of the main comparison, so these are few methods and few seeds. The settings "
     "were chosen on eth80 and are used on asl, too."
 )
 NONE = "No run of `recipes/resnet18-paper.toml` is finished yet."
