@@ -28,8 +28,8 @@ TEXT = (
     "samples of every class. VERSE runs with the paper's own settings, which do not clip gradients "
     "(r = 0.05, as for its longest streams), and with the best of [tuning on this "
     "network](tuning.md#resnet-18-from-layer41-every-trial). A step takes hundreds of times as "
-    "long as on the grid of the main comparison, so these are few methods and few seeds. The settings "
-    "were chosen on eth80 and are used on asl, too."
+    "long as on the grid of the main comparison, so these are few methods and few seeds. The "
+    "settings were chosen on eth80 and are used on asl, too."
 )
 NONE = "No run of `recipes/resnet18-paper.toml` is finished yet."
 RECIPES = {
