@@ -199,7 +199,7 @@ def default_sentence(groups: Groups) -> str:
     said: dict[str, list[str]] = defaultdict(list)
     for (learner, settings, place), e in sure.items():
         if learner == DEFAULT_LEARNER:
-            mark = " (beyond chance)" if e.low > 0 or e.high < 0 else ""
+            mark = " (beyond chance)" if e.beyond_chance else ""
             said[settings].append(f"{format_signed(e.mean)} in {place}{mark}")
     parts = [f"Without {PARTS[settings]}: {'; '.join(cells)}." for settings, cells in said.items()]
     held = [
